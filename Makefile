@@ -7,15 +7,19 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 GEN    := nri_proto/_gen
 CRI    := tests/real_host/_gen
+KUBELET := nri_resmgr/kubelet/_gen
+
+# Of `make fuzz`, for all targets together.
+MINUTES ?= 60
 
 # Test folders that `make check` ignores; it also leaves out tests by their markers.
-LONG   := containerd faults fuzz qemu soak
+LONG   := containerd faults fuzz kubernetes qemu soak
 
 # Tests start hundreds of interpreters; without byte code each would compile the package.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check docs structure bench bench-paired fuzz soak image format clean
+.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws soak image format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -40,9 +44,9 @@ test: setup packages lint types layers proto-check ## run all checks and tests, 
 	@# the order of tests/conftest.py, whatever the size of a group.
 	@$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
 
-check: setup lint types layers ## run the fast subset, without containerd, QEMU or processes
+check: setup lint types layers ## run the fast subset, without containerd, Kubernetes, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \
-	  -m "not (containerd or qemu or process or slow)" $(LONG:%=--ignore=tests/%)
+	  -m "not (containerd or kubernetes or qemu or process or slow)" $(LONG:%=--ignore=tests/%)
 
 lint: setup
 	@$(BIN)/ruff check .
@@ -63,29 +67,60 @@ proto: setup ## regenerate the _gen folders from the proto folders
 	@sed -i '/^ *None: /d' $(GEN)/nri_pb2.pyi
 	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(CRI)=tests/real_host/proto \
 	  --python_out=. --pyi_out=. $(CRI)/cri.proto
+	@$(BIN)/python -m grpc_tools.protoc --proto_path=$(KUBELET)=nri_resmgr/kubelet/proto \
+	  --python_out=. --pyi_out=. $(addprefix $(KUBELET)/,$(notdir $(wildcard nri_resmgr/kubelet/proto/*.proto)))
 
 proto-check: proto
-	@git diff --exit-code --stat -- $(GEN) $(CRI) || { \
+	@git diff --exit-code --stat -- $(GEN) $(CRI) $(KUBELET) || { \
 	  echo "generated code differs from its .proto files: commit what 'make proto' wrote"; exit 1; }
 
 bench: setup ## measure; print the tables of docs/benchmarks.md
 	@$(BIN)/python -m tests.benchmarks
 
+bench-cri: setup packages ## measure calls of a kubelet on real containerds, with and without us (root)
+	@$(BIN)/python -m tests.benchmarks.cri
+	@$(BIN)/python -m tests.benchmarks.replies
+
+bench-cluster: setup packages ## measure agents with a real API server (root)
+	@$(BIN)/python -m tests.benchmarks.cluster_apply
+	@$(BIN)/python -m tests.benchmarks.cluster_load
+	@$(BIN)/python -m tests.benchmarks.cluster_idle
+
+bench-scheduler: setup ## print which pods nodes refuse, by what a scheduler knows
+	@$(BIN)/python -m tests.benchmarks.scheduled
+
+bench-admission: setup ## measure the webhook with 100 reviews a second
+	@$(BIN)/python -m tests.benchmarks.admission
+
 bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
 	@$(BIN)/python -m tests.benchmarks.paired $(BASE)
 
-docs: setup ## regenerate the tables of docs/ that come from the code
+docs: crds ## regenerate the tables of docs/ that come from the code, and the schemas
 	@$(BIN)/python -m tests.docs
+
+crds: setup ## regenerate deploy/crds and docs/schema from the readers of documents
+	@$(BIN)/python -m tests.schema
 
 structure: setup ## measure the structure; write its table in docs/architecture.md
 	@$(BIN)/python -m tests.structure
 
-fuzz: setup ## run the properties of tests/fuzz for an hour, with atheris if installed
-	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py
-	@$(BIN)/python -m tests.fuzz
+fuzz: setup ## fuzz all targets for MINUTES=60, by coverage where atheris installs
+	@$(BIN)/pip install --quiet --disable-pip-version-check --only-binary atheris \
+	  --editable '.[fuzz]' 2>/dev/null || echo "make: no wheel of atheris for this machine"
+	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
-soak: setup ## run a million events through the socket; print the table of docs/soak.md
+fuzz-laws: setup ## run the laws of tests/fuzz with 5,000 examples each, for an hour
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py
+
+faults: setup ## hold the law of faults over all points, errors and pairs (40 minutes a night)
+	@$(BIN)/python -m tests.faults
+
+soak: setup ## run a million events through the socket, and 10,000 races; print the table of docs/soak.md
 	@$(BIN)/python -m tests.soak
+	@$(BIN)/python -m tests.running
+
+mpolset: ## build build/mpolset, which sets memory policies for runtimes before NRI 0.12
+	@deploy/mpolset/build.sh build/mpolset
 
 image: setup ## build the image build/nri-resmgr-VERSION.oci.tar from Debian packages (root)
 	@PYTHON=$(BIN)/python deploy/image/build.sh build

@@ -65,7 +65,7 @@ class FrameReader:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the next byte begins a frame."""
+        """True if the next byte begins a frame."""
         return not (self._buffer or self._discard)
 
     def receive_data(self, data: bytes) -> list[Frame]:

@@ -56,7 +56,7 @@ class Demultiplexer:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the next byte begins a frame."""
+        """True if the next byte begins a frame."""
         return not (self._missing or self._header)
 
     def receive_data(self, data: bytes) -> list[tuple[int, bytes]]:

@@ -75,7 +75,7 @@ class ServerConnection:
 
     @property
     def is_idle(self) -> bool:
-        """Whether the next byte begins a frame."""
+        """True if the next byte begins a frame."""
         return self._frames.is_idle
 
     def receive_data(self, data: bytes) -> list[Call | RejectedCall]:
@@ -122,7 +122,9 @@ class ServerConnection:
         """
         if code == Code.OK:
             raise ValueError(f"{code:d} is no error")
-        status = ttrpc_pb2.Status(code=code, message=_sendable(message))
+        # An exception's text may hold undecodable file names (surrogates).
+        text = message.encode("utf-8", "replace")[:_MAX_MESSAGE]
+        status = ttrpc_pb2.Status(code=code, message=text.decode("utf-8", "ignore"))
         envelope = ttrpc_pb2.Response(status=status)
         return self._settle(stream_id, envelope.SerializeToString())
 
@@ -177,9 +179,3 @@ class ServerConnection:
 
 def _invalid(frame: Frame, message: str) -> RejectedCall:
     return RejectedCall(frame.stream_id, Code.INVALID_ARGUMENT, message)
-
-
-def _sendable(message: str) -> str:
-    # An exception's text may hold undecodable file names (surrogates).
-    data = message.encode("utf-8", "replace")[:_MAX_MESSAGE]
-    return data.decode("utf-8", "ignore")

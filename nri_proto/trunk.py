@@ -39,6 +39,7 @@ class Trunk:
         self._demultiplexer = Demultiplexer(tuple(Connection))
         self._server = ServerConnection({service: methods.keys()})
         self._client = ClientConnection()
+        self._is_idle = True  # the next byte begins a frame in a frame
 
     @classmethod
     def of_plugin(cls) -> Trunk:
@@ -59,12 +60,14 @@ class Trunk:
         if (frame := self._single_frame(data)) is not None:
             event = self._server.receive_frame(frame)
             return [] if event is None else [event]
+        self._is_idle = False  # also after an error
         events: list[TrunkEvent] = []
         for connection, piece in self._demultiplexer.receive_data(data):
             if connection == self._serves:
                 events += self._server.receive_data(piece)
             else:
                 events += self._client.receive_data(piece)
+        self._is_idle = self._demultiplexer.is_idle and self._server.is_idle
         return events
 
     def call(
@@ -105,7 +108,7 @@ class Trunk:
             or length != end - mux.HEADER.size
             or size != end - _HEADERS.size
             or size > MAX_DATA_IN
-            or not (self._demultiplexer.is_idle and self._server.is_idle)
+            or not self._is_idle
         ):
             return None
         return Frame(stream_id, kind, data[_HEADERS.size :], size)

@@ -16,7 +16,7 @@ settings.register_profile(
 settings.register_profile(
     "quick", settings.get_profile("whole"), max_examples=8, stateful_step_count=20
 )
-# `make fuzz`: a minute or more for each law.
+# `make fuzz-laws`: a minute or more for each law.
 settings.register_profile(
     "long", settings.get_profile("whole"), max_examples=5_000, print_blob=True
 )

@@ -24,7 +24,7 @@ def modules() -> list[str]:
 
 
 def has_examples(module: pkgutil.ModuleInfo) -> bool:
-    """Tell from the text: to look at every docstring of a module takes long."""
+    """Decide by the text: to look at every docstring of a module takes long."""
     spec = module.module_finder.find_spec(module.name, None)
     return spec is not None and ">>> " in Path(spec.origin or "").read_text("utf-8")
 

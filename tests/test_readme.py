@@ -62,6 +62,14 @@ def test_every_page_it_links_is_there() -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
+def test_the_index_of_the_documentation_has_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    linked = set(re.findall(r"\]\(([^)#]*)", index))
+    pages = {f"{one.name}{'/' * one.is_dir()}" for one in (ROOT / "docs").iterdir()}
+
+    assert pages - linked == {"README.md"}
+
+
 def test_every_make_target_it_names_is_there() -> None:
     makefile = (ROOT / "Makefile").read_text()
     named = set(re.findall(r"\bmake ([a-z-]+)", README))

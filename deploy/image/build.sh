@@ -39,6 +39,7 @@ mkdir "$work/root"
 flock "$cache" deploy/image/debian-root.sh "$work/root" "$cache"
 version=$(basename "$work"/root/usr/lib/python3.*)
 deploy/image/wheels.sh "$python" "${version#python}" "$work/context/build/image/wheels"
+deploy/mpolset/build.sh "$work/context/build/image/mpolset"
 mkdir -p "$work/context/deploy/image"
 cp deploy/image/install.py deploy/image/Containerfile "$work/context/deploy/image"
 wheel=$(basename "$work"/context/build/image/wheels/nri_resmgr-*.whl)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Usage: debian-root.sh ROOT CACHE
-# Installs this distribution's Python and the libraries that it needs into the folder ROOT: no
-# shell, no package manager. Packages are kept in the folder CACHE.
+# Installs this distribution's Python, the libraries that it needs and openssl into the folder
+# ROOT: no shell, no package manager. Packages are kept in the folder CACHE.
 set -eu
 
 root=$1 cache=$2
@@ -34,8 +34,8 @@ mkdir -p "$cache/apt/lists/partial" "$cache/apt/cache/archives/partial" "$cache/
 apt apt-get update >"$cache/apt/log" 2>&1 || { cat "$cache/apt/log" >&2; exit 1; }
 python=$(apt apt-cache depends --important python3 | sed -n 's/^ *Depends: \(python3\.[0-9]*\)$/\1/p')
 [ -n "$python" ] || { echo "apt has no python3 for an image" >&2; exit 1; }
-# The C++ library is protobuf's.
-packages=$(apt apt-get --simulate install base-files "$python-minimal" "lib$python-stdlib" libstdc++6 |
+# The C++ library is protobuf's; openssl makes the webhook's certificates.
+packages=$(apt apt-get --simulate install base-files "$python-minimal" "lib$python-stdlib" libstdc++6 openssl |
   sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) [^)]*\[\([^]]*\)\]).*/\1 \2 \3/p' |
   grep -Ev "^($LEFT_OUT) " | sort)
 
@@ -67,6 +67,8 @@ printf 'root:x:0:\nnonroot:x:65532:\n' >"$root/etc/group"
   find usr/share/doc -type l ! -exec test -e {} \; -delete
   rm -rf usr/share/man usr/share/info usr/share/locale usr/share/lintian usr/share/bug \
     usr/share/pixmaps usr/share/applications usr/share/binfmts usr/lib/*-linux-gnu/gconv
+  # Scripts in Perl.
+  rm -rf usr/bin/c_rehash usr/lib/ssl/misc
   cd "usr/lib/$python"
   for module in $MODULES; do
     # shellcheck disable=SC2086  # patterns

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Usage: wheels.sh PYTHON VERSION FOLDER
-# Writes wheels of the project, its dependencies and pip to FOLDER, for a Python of VERSION
-# (3.13), which may differ from that of PYTHON.
+# Writes wheels of the project, its dependencies with those of the extras "kubelet",
+# "kubernetes" and "systemd", and pip to FOLDER, for a Python of VERSION (3.13), which may
+# differ from that of PYTHON.
 set -eu
 
 python=$1 version=$2 folder=$3
@@ -14,4 +15,4 @@ mkdir -p "$folder"
 "$python" -m pip download --quiet --only-binary=:all: --dest "$folder" \
   --python-version "$version" --implementation cp --abi "$abi" --abi abi3 --abi none \
   --platform "manylinux2014_$machine" --platform "manylinux_2_17_$machine" \
-  --platform "manylinux_2_28_$machine" pip "$folder"/nri_resmgr-*.whl
+  --platform "manylinux_2_28_$machine" pip "$(echo "$folder"/nri_resmgr-*.whl)[kubelet,kubernetes,systemd]"

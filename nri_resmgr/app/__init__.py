@@ -3,7 +3,7 @@
 Its sub-packages, from the top:
 
 * `plugin` answers the events of the runtime; `metrics` makes series of everything.
-* `published`, `policies`, `host_settings` and `verification`: files in containers,
+* `offers`, `policies`, `host_settings` and `verification`: resources of the node,
   policies built from configurations, CPU and interrupt settings, drift.
 * `classes`, `configuration`, `observing` and `checkpoint`: RDT, block I/O, memory and
   scheduling classes; documents in force; decision log and history; saved state.

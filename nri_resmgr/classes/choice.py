@@ -20,16 +20,19 @@ class ClassRequest(
         key: The annotation, for messages.
         of_container: Whether the annotation names this container. One of the whole
             pod need not be met for each of its containers.
+        by_adjustment: Whether an adjustment of the cluster names it instead.
     """
 
     name: str
     key: str = ""
     of_container: bool = False
+    by_adjustment: bool = False
 
 
 class Origin(enum.StrEnum):
     """Source of a class; an earlier one overrides those below it."""
 
+    ADJUSTMENT = "adjustment"
     ANNOTATION = "annotation"
     TYPE = "balloon-type"
     QOS = "qos"
@@ -43,21 +46,24 @@ class ClassChoice(msgspec.Struct, frozen=True):
 
 
 @dataclass(eq=False)
-class UnknownClass(PolicyError):
-    """An annotation names a class that does not exist.
-
-    Attributes:
-        title: The container, for messages.
-        kind: The kind of class, as ``RDT``.
-        name: The class.
-        key: The annotation.
-        known: Names of all classes.
-    """
+class ClassRefused(PolicyError):
+    """An annotation names a class that the container cannot have."""
 
     title: str
     kind: str
     name: str
     key: str
+
+    @property
+    def request(self) -> str:
+        """The beginning of the message: what the container asks for."""
+        return f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}"
+
+
+@dataclass(eq=False)
+class UnknownClass(ClassRefused):
+    """An annotation names a class that does not exist; *known* are all classes."""
+
     known: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -65,56 +71,28 @@ class UnknownClass(PolicyError):
         if self.known:
             known = f"known: {', '.join(self.known)}"
             help_ = f"name one of these, or {help_}"
-        return (
-            f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}; "
-            f"{known}; {help_}"
-        )
+        return f"{self.request}; {known}; {help_}"
 
 
 @dataclass(eq=False)
-class ClassDenied(PolicyError):
-    """A class does not allow the annotation that names it.
+class ClassDenied(ClassRefused):
+    """A class does not allow the annotation that names it, by its option *flag*."""
 
-    `UnknownClass` has the other attributes.
-
-    Attributes:
-        flag: The option of the class that denies it.
-    """
-
-    title: str
-    kind: str
-    name: str
-    key: str
     flag: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}, "
-            f"which {self.flag} of the class forbids; name another class"
-        )
+        what = f"which {self.flag} of the class forbids"
+        return f"{self.request}, {what}; name another class"
 
 
 @dataclass(eq=False)
-class ClassMissing(PolicyError):
-    """A class is configured and not available on this node.
+class ClassMissing(ClassRefused):
+    """A class is configured and not available on this node."""
 
-    `UnknownClass` has the other attributes.
-
-    Attributes:
-        why: Why it is not available.
-    """
-
-    title: str
-    kind: str
-    name: str
-    key: str
     why: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.title} asks for {self.kind} class {self.name!r} by {self.key}, "
-            f"which this node does not have: {self.why}"
-        )
+        return f"{self.request}, which this node does not have: {self.why}"
 
 
 def choose(
@@ -122,16 +100,13 @@ def choose(
 ) -> ClassChoice | None:
     """Choose the class of a container; the caller checks that it exists.
 
-    Args:
-        request: The request by annotation.
-        given: The class of its balloon type; empty for none.
-        qos: Its QoS class, if classes are chosen by that.
-
     >>> choose(None, "slow", QosClass.BURSTABLE)
     ClassChoice(name='slow', origin=<Origin.TYPE: 'balloon-type'>)
     """
     if request is not None:
-        return ClassChoice(request.name, Origin.ANNOTATION)
+        is_adjusted = request.by_adjustment
+        origin = Origin.ADJUSTMENT if is_adjusted else Origin.ANNOTATION
+        return ClassChoice(request.name, origin)
     if given:
         return ClassChoice(given, Origin.TYPE)
     return None if qos is None else ClassChoice(qos.value, Origin.QOS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.values import MilliCpus
+from nri_resmgr.values import CpuSet, MilliCpus
 from nri_resmgr.values.quantities import format_cpus
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
@@ -52,13 +52,8 @@ def duration_text(seconds: int) -> str:
 
 
 def count_cpus(cpus: str) -> int:
-    """Count the CPUs of a list.
-
-    >>> count_cpus("0-3,8"), count_cpus("")
-    (5, 0)
-    """
-    ends = (part.partition("-") for part in cpus.split(",") if part)
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ends)
+    """Count the CPUs of a list."""
+    return len(CpuSet.parse(cpus))
 
 
 def count_text(count: int, one: str, many: str) -> str:

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.policies.build import host_warnings, policy_for
+from nri_resmgr.app.policies.build import host_warnings
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
-from nri_resmgr.cli.flags import Flags, add_host_flags, add_output
+from nri_resmgr.cli.documents import add_files, name_of, read_document
+from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.config import PolicyConfig
+from nri_resmgr.config.errors import (
+    MAX_PATH,
+    MAX_SENTENCE,
+    BadSetting,
+    BadSyntax,
+)
 from nri_resmgr.config.mistakes import check_document
-from nri_resmgr.host.text_file import UnreadableFile, read_text_file
+from nri_resmgr.config.positions import Position, Positions
+from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree, Tree
-from nri_resmgr.policy.ledger import KnowsContainers
-from nri_resmgr.policy.views import PoolUse, ViewedPolicy
+from nri_resmgr.kinds import kind_named
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import InputError
+from nri_resmgr.values.printable import printable, printable_json
+from nri_resmgr.values.shorten import shortened
 
 _BAD_INPUT: Final = 2  # the exit status
-_STANDARD_INPUT: Final = Path("-")
 
 _EXAMPLES: Final = """\
 examples:
@@ -35,7 +42,8 @@ examples:
   nri-resmgr check --topology node7.tgz my.yaml    against a dump of another one
   kubectl get topologyawarepolicy default -o yaml | nri-resmgr check -
 
-A file is one document, as for `run`. Each mistake is one line: file, path, sentence.
+A file is one document, as for `run`. Each mistake is one line: file, line and column,
+path, sentence.
 
 exit status: 0 all are valid; 1 the machine cannot be read; 2 there are mistakes
 """
@@ -44,144 +52,143 @@ _INEFFECTIVE: Final = "has no effect here"
 _MORE: Final = "fixing these may reveal more mistakes"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
         "Check configurations as the daemon would, for this machine or another one, "
         "and show their pools or balloons."
     )
     parser.epilog = _EXAMPLES
-    parser.add_argument(
-        "files",
-        type=Path,
-        nargs="+",
-        metavar="FILE",
-        help="a document; - is standard input",
-    )
+    add_files(parser, "a document")
     parser.add_argument(
         "--topology",
         metavar="SPEC|DUMP",
         help="a synthetic machine such as 2s2n4c2t, or a file of `topology dump`; "
         "default is this machine",
     )
-    add_host_flags(Flags(parser, environment))
+    add_host_flags(parser)
     add_output(parser, "table", "json")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check each file and print the results.
-
-    Raises:
-        ResmgrError: The machine cannot be read.
-    """
+    """Check each file and print the results."""
     if options.topology:
-        checker = Checker(named_machine(options.topology))
+        host: tuple[Machine, Tree | None] = named_machine(options.topology), None
     else:
-        checker = Checker(this_machine(options), HostTree(options.host_root))
-    found = [checker.check(*_read(path)) for path in options.files]
+        host = this_machine(options), HostTree(options.host_root)
+    found = [check(*_read(path), *host) for path in options.files]
     print((show_as_json if options.output == "json" else show_as_text)(found))
-    return 0 if all(one.is_valid for one in found) else _BAD_INPUT
+    return _BAD_INPUT if any(one.mistakes for one in found) else 0
+
+
+class Remark(msgspec.Struct, frozen=True):
+    """A mistake or a warning.
+
+    Attributes:
+        path: Its place in the document; empty for a text that is not one.
+        position: Its place in the text, as far as it is known.
+    """
+
+    path: str
+    why: str
+    position: Position = Position()
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.why}" if self.path else self.why
 
 
 class CheckResult(msgspec.Struct, frozen=True):
     """A document, checked for one machine.
 
     Attributes:
-        file: Name of its file.
         config: The configuration; None if it has mistakes.
-        mistakes: A sentence each, with its path or line.
         is_complete: Whether `mistakes` has all of them.
-        host_warnings: Path and sentence of options that the machine supports only in
-            part.
-        pools: The pools of the policy on the machine.
+        is_read: Whether the file could be read; else the mistake names it.
+        warnings: Options that are valid and probably not intended, and those that the
+            machine supports only in part.
     """
 
     file: str
     config: PolicyConfig | None
-    mistakes: tuple[str, ...] = ()
+    mistakes: tuple[Remark, ...] = ()
     is_complete: bool = True
-    host_warnings: tuple[tuple[str, str], ...] = ()
+    is_read: bool = True
+    warnings: tuple[Remark, ...] = ()
     pools: tuple[PoolUse, ...] = ()
 
-    @property
-    def is_valid(self) -> bool:
-        """Whether the daemon would accept it."""
-        return not self.mistakes
 
-    @property
-    def warnings(self) -> tuple[tuple[str, str], ...]:
-        """Path and sentence of options that are valid and probably not intended."""
-        if self.config is None:
-            return ()
-        unused = ((path, _INEFFECTIVE) for path in self.config.ineffective)
-        return (*unused, *self.config.warnings, *self.host_warnings)
+def check(
+    file: str, text: str | UnreadableFile, machine: Machine, tree: Tree | None = None
+) -> CheckResult:
+    """Check the text of a file as the daemon would; an unreadable file is a mistake.
 
-
-class Checker:
-    """Checks documents as the daemon would.
-
-    Args:
-        machine: The machine that they have to fit.
-        tree: The files of the host, if it is that machine.
+    *tree* has the files of the host, if *machine* is that of the host.
     """
 
-    def __init__(self, machine: Machine, tree: Tree | None = None) -> None:
-        self._machine = machine
-        self._tree = tree
-
-    def check(self, file: str, text: str | UnreadableFile) -> CheckResult:
-        """Check the text of a file; an unreadable file is a mistake."""
-        if isinstance(text, InputError):
-            return CheckResult(file, None, (str(text),))
-        found = check_document(text, self._fits)
-        if found.config is None:
-            mistakes = tuple(str(mistake) for mistake in found.mistakes)
-            return CheckResult(file, None, mistakes, found.is_complete)
-        policy = self._policy(found.config)
-        pools = policy.pools(policy.start())
-        warnings = self._warnings(found.config)
-        return CheckResult(file, found.config, host_warnings=warnings, pools=pools)
-
-    def _fits(self, config: PolicyConfig) -> None:
+    def fits(config: PolicyConfig) -> None:
         # Both raise for mistakes that only show on a machine.
-        self._policy(config)
-        self._warnings(config)
+        kind_named(config.kind).build(config, machine, tree)
+        host_warnings(config, machine, tree)
 
-    def _warnings(self, config: PolicyConfig) -> tuple[tuple[str, str], ...]:
-        return host_warnings(config, self._machine, self._tree)
+    if isinstance(text, UnreadableFile):
+        return CheckResult(file, None, (Remark("", str(text)),), is_read=False)
+    positions, found = Positions(text), check_document(text, fits)
+    if found.config is None:
+        mistakes = tuple(_mistake(one, positions.of(one)) for one in found.mistakes)
+        return CheckResult(file, None, mistakes, found.is_complete)
+    policy = kind_named(found.config.kind).build(found.config, machine, tree)
+    warnings = (*found.config.warnings, *host_warnings(found.config, machine, tree))
+    unused = ((path, _INEFFECTIVE) for path in found.config.ineffective)
+    return CheckResult(
+        file,
+        found.config,
+        warnings=tuple(
+            Remark(path, why, positions.at(path)) for path, why in (*unused, *warnings)
+        ),
+        pools=policy.pools(policy.start()),
+    )
 
-    def _policy(self, config: PolicyConfig) -> ViewedPolicy[KnowsContainers]:
-        return policy_for(config, self._machine, self._tree)
+
+def _mistake(one: BadSyntax | BadSetting, position: Position) -> Remark:
+    path = one.path if isinstance(one, BadSetting) else ""
+    return Remark(shortened(path, MAX_PATH), shortened(one.why, MAX_SENTENCE), position)
 
 
 def show_as_text(found: Sequence[CheckResult]) -> str:
     """Format mistakes and warnings one per line, then pools as tables."""
-    lines = [line for one in found for line in _mistakes_and_warnings(one)]
+    lines = [printable(line) for one in found for line in _mistakes_and_warnings(one)]
     tables = [_table(one) for one in found if one.config]
     return "\n\n".join(["\n".join(lines), *tables] if lines else tables)
 
 
 def show_as_json(found: Sequence[CheckResult]) -> str:
     """Format the results as JSON."""
-    return json.dumps({"documents": [_as_data(one) for one in found]}, indent=2)
+    documents = {"documents": [_as_data(one) for one in found]}
+    return printable_json(json.dumps(documents, indent=2))
 
 
 def _mistakes_and_warnings(one: CheckResult) -> Iterator[str]:
     for mistake in one.mistakes:
-        yield mistake if one.file in mistake else f"{one.file}: {mistake}"
+        where = f"{_place(one.file, mistake)}: " if one.is_read else ""
+        yield f"{where}{mistake}"
     if one.mistakes and not one.is_complete:
         yield f"{one.file}: {_MORE}"
-    for path, why in one.warnings:
-        yield f"{one.file}: warning: {path}: {why}"
+    for warning in one.warnings:
+        yield f"{_place(one.file, warning)}: warning: {warning}"
+
+
+def _place(file: str, found: Remark) -> str:
+    """Return a place in the form from which editors jump to it."""
+    at = found.position
+    return f"{file}:{at.line}:{at.column}" if at.line else file
 
 
 def _table(one: CheckResult) -> str:
     kind = one.config.kind if one.config else ""
+    title = f"{printable(one.file)}: {kind}"
     header = ("pool", "kind", "CPUs", "reserved", "nodes", "memory")
     rows = [*map(_row, _in_order(one.pools)), *_types_without_balloon(one)]
-    return f"{one.file}: {kind}\n{format_table(header, rows)}"
+    return f"{title}\n{format_table(header, rows) if rows else 'no pools'}"
 
 
 def _in_order(pools: Iterable[PoolUse], within: str = "") -> Iterator[PoolUse]:
@@ -209,11 +216,11 @@ def _types_without_balloon(one: CheckResult) -> Iterator[tuple[str, ...]]:
 def _as_data(one: CheckResult) -> Mapping[str, object]:
     return {
         "file": one.file,
-        "valid": one.is_valid,
+        "valid": not one.mistakes,
         "kind": one.config.kind if one.config else None,
-        "mistakes": list(one.mistakes),
+        "mistakes": [_remark(found) for found in one.mistakes],
         "complete": one.is_complete,
-        "warnings": [{"path": path, "why": why} for path, why in one.warnings],
+        "warnings": [_remark(found) for found in one.warnings],
         "pools": [
             {
                 "name": pool.name,
@@ -229,13 +236,18 @@ def _as_data(one: CheckResult) -> Mapping[str, object]:
     }
 
 
+def _remark(found: Remark) -> Mapping[str, object]:
+    return {
+        "path": found.path or None,
+        "why": found.why,
+        "line": found.position.line or None,
+        "column": found.position.column or None,
+    }
+
+
 def _read(path: Path) -> tuple[str, str | UnreadableFile]:
     """Return a file's name, and its text or why it cannot be read."""
-    if path == _STANDARD_INPUT:
-        return "standard input", sys.stdin.buffer.read().decode(
-            "utf-8", "surrogateescape"
-        )
     try:
-        return str(path), read_text_file(path)
+        return str(name_of(path)), read_document(path)
     except UnreadableFile as error:
-        return str(path), error
+        return str(name_of(path)), error

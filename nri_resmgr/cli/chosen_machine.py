@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
+from nri_resmgr.host.bounded import reason
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.machine.dump import load_dump
 from nri_resmgr.host.text_file import UnreadableFile
@@ -23,18 +26,20 @@ def named_machine(text: str) -> Machine:
         UnreadableFile: The file cannot be read.
     """
     path = Path(text)
-    try:
+    with readable(path):
         return load_dump(path) if path.exists() else parse_spec(text)
+
+
+@contextlib.contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Raise `UnreadableFile` for what the operating system refuses."""
+    try:
+        yield
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UnreadableFile(path, why) from None
+        raise UnreadableFile(path, reason(error)) from None
 
 
 def this_machine(options: argparse.Namespace) -> Machine:
-    """Read the machine of the host that the flags name.
-
-    Raises:
-        ResmgrError: The machine cannot be read.
-    """
+    """Read the machine of the host that the flags name."""
     kinds = read_memory_kinds(options.memory_kinds)
     return read_machine(HostTree(options.host_root), kinds)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Final, Protocol, cast
 
 import msgspec
 
+from nri_resmgr.cli.flags import Parser
+
 
 class CommandModule(Protocol):
-    """What the module of a command defines."""
+    """The interface of the module of a command."""
 
-    def add_arguments(
-        self, parser: argparse.ArgumentParser, environment: Mapping[str, str]
-    ) -> None:
-        """Describe the command; *environment* gives defaults of its flags."""
+    def add_arguments(self, parser: Parser) -> None:
+        """Describe the command."""
 
     def run(self, options: argparse.Namespace) -> int:
-        """Run the command; return its exit status."""
+        """Run the command; return its exit status.
+
+        Raises:
+            ResmgrError: `main` prints it.
+        """
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -44,6 +47,13 @@ class Command(msgspec.Struct, frozen=True):
 
 COMMANDS: Final = (
     Command("run", "run the plugin: pin containers to CPUs (the default)", "run"),
+    Command("agent", "connect the node with its cluster", "agent"),
+    Command("webhook", "write requests of pods into their annotations", "webhook"),
+    Command(
+        "webhook-certificates",
+        "make and rotate the certificates of the webhook",
+        "webhook_certificates",
+    ),
     Command("demo", "show the plugin at work, with a test runtime", "demo"),
     Command("status", "show the daemon, its pools and its containers", "status"),
     Command("explain", "explain a container's CPUs and memory nodes", "explain"),
@@ -51,8 +61,11 @@ COMMANDS: Final = (
     Command("top", "show CPUs, memory and pressure, live", "top"),
     Command("log", "show or set the levels of the daemon's log", "log"),
     Command("reload", "make the daemon read its configuration file again", "reload"),
+    Command("rebalance", "move containers to better places", "rebalance"),
     Command("topology", "show the machine: CPUs, caches, NUMA nodes", "topology"),
     Command("check", "validate configurations and show their effect", "check"),
+    Command("schema", "print schemas of documents for editors and clusters", "schema"),
+    Command("convert", "convert other managers' configurations to ours", "convert"),
     Command("simulate", "show where a workload's containers would run", "simulate"),
     Command("replay", "repeat the decisions of a recording", "replay"),
     Command("install", "install a plugin in the runtime's plugin folder", "install"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +17,8 @@ import attrs
 import msgspec
 
 from nri_resmgr.cli import run as run_command
-from nri_resmgr.cli.flags import Parser, process_environment
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.cli.tables import format_table
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.host.machine.discovery import read_machine
@@ -69,10 +71,7 @@ class DemoRow(msgspec.Struct, frozen=True):
     exclusive: bool = False
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser,
-    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
-) -> None:
+def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = (
         "Start a test runtime, the plugin and a small workload, and show the CPUs of "
@@ -113,8 +112,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _serve(path: str) -> int:
-    parser = Parser(prog="nri-resmgr run")
-    run_command.add_arguments(parser, process_environment())
+    parser = Parser(prog="nri-resmgr run", environment=os.environ)
+    run_command.add_arguments(parser)
     return run_command.run(parser.parse_args(["--nri-socket", path]))
 
 
@@ -215,7 +214,9 @@ class _Show:
             *("--run-dir", str(self.runtime.socket_path.parent / "run")),
             *("--state-dir", str(self.runtime.socket_path.parent / "state")),
             *("--control-socket", ""),  # a daemon of this machine may use the default
-            *("--verify-interval", "0"),  # its containers have no cgroups
+            # Its containers have no cgroups.
+            *("--verify-interval", "0"),
+            *("--apply-updates", "runtime"),
         )
         await self.runtime.synchronized(_PLUGIN)
 
@@ -240,16 +241,18 @@ def format_placements(machine: Machine, rows: Iterable[DemoRow]) -> str:
     db         Guaranteed  1 CPU  0       1     ·█
     """
     header = ("container", "qos", "asks", "memory", "CPUs", "map")
-    lines = [header, *(_cells(machine, row) for row in rows)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    return "\n".join(_padded(line, widths) for line in lines)
+    return format_table(header, (_cells(machine, row) for row in rows))
 
 
 def _cells(machine: Machine, row: DemoRow) -> tuple[str, ...]:
     drawn = EXCLUSIVE if row.exclusive else SHARED
     cpus = row.cpus or machine.online  # not pinned: anywhere
     nodes = (node.cpus & machine.online for node in machine.nodes)
-    groups = ("".join(_map(node, cpus, drawn)) for node in nodes if node)
+    groups = (
+        "".join(drawn if cpu in cpus else FREE for cpu in node)
+        for node in nodes
+        if node
+    )
     return (
         row.name,
         row.qos,
@@ -258,12 +261,3 @@ def _cells(machine: Machine, row: DemoRow) -> tuple[str, ...]:
         str(row.cpus) or "any",
         " ".join(groups),
     )
-
-
-def _map(node: CpuSet, cpus: CpuSet, drawn: str) -> Iterator[str]:
-    return (drawn if cpu in cpus else FREE for cpu in node)
-
-
-def _padded(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = (cell.ljust(width) for cell, width in zip(cells, widths, strict=True))
-    return "  ".join(padded).rstrip()

@@ -5,21 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final
 
-from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
+from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.control.client import AnswerLost, Client
 from nri_resmgr.values.documents import JsonObject
+from nri_resmgr.values.printable import printable_data, printable_json
 
 # More containers, as after a synchronization, are counted by their rules.
 _MOST_NAMED: Final = 3
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
         "Show recent events: decisions with their reasons, refusals, sessions, "
         "configurations."
@@ -35,13 +34,7 @@ def add_arguments(
         metavar="N",
         help="show only events after number N; default all that are kept",
     )
-    add_control_flag(Flags(parser, environment))
-    add_output(
-        parser,
-        "text",
-        "json",
-        help_text="text, or a JSON object per line; default %(default)s",
-    )
+    add_client_flags(parser, "text, or a JSON object per line; default %(default)s")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,9 +47,9 @@ def run(options: argparse.Namespace) -> int:
     lines = Client(path).lines("/v1/events", since=str(options.since), follow=follow)
     for line in lines:
         if options.output == "json":
-            print(json.dumps(line), flush=True)
+            print(printable_json(json.dumps(line)), flush=True)
         elif line["kind"] != "EventList":
-            print(event_line(line), flush=True)
+            print(event_line(printable_data(line)), flush=True)
     # A daemon that runs never ends this answer.
     if options.follow:
         raise AnswerLost(path, "the daemon has ended")
@@ -66,15 +59,11 @@ def run(options: argparse.Namespace) -> int:
 def event_line(event: JsonObject) -> str:
     """Format an event or a gap as one line."""
     if event["kind"] == "gap":
-        return _gap(event)
+        if event["missed"]:
+            return f"... {event['missed']} events are no longer kept"
+        return "... the daemon was restarted"
     words = [event["time"], f"#{event['number']}", event["kind"], *_words(event)]
     return "  ".join(word for word in words if word)
-
-
-def _gap(event: JsonObject) -> str:
-    if event["missed"]:
-        return f"... {event['missed']} events are no longer kept"
-    return "... the daemon was restarted"
 
 
 def _words(event: JsonObject) -> Iterator[str]:
@@ -91,7 +80,7 @@ def _words(event: JsonObject) -> Iterator[str]:
     else:
         yield from map(_container, containers)
     if updates := event.get("updates", 0):
-        yield f"updated {updates} other{'s' if updates > 1 else ''}"
+        yield f"changes {updates} other{'s' if updates > 1 else ''}"
 
 
 def _container(one: JsonObject) -> str:

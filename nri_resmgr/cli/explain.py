@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from nri_resmgr.cli.amounts import cpus_text, size_text
+from nri_resmgr.cli.amounts import cpus_text, duration_text, size_text
 from nri_resmgr.cli.events import event_line
-from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
-from nri_resmgr.cli.render_status import in_force_text
+from nri_resmgr.cli.flags import Parser, add_client_flags
+from nri_resmgr.cli.render_status import verified_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client, QueryRefused
+from nri_resmgr.policy.events import OVERHEAD_NAME
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
+from nri_resmgr.values.printable import printable_data, printable_json
 
 _MOST_PARTS: Final = 3
 
 
 @dataclass(eq=False)
-class BadName(InputError):
+class NoPodName(InputError):
     """The argument names no pod."""
 
     text: str
@@ -31,13 +33,11 @@ class BadName(InputError):
         return f"{self.text!r}: expected [NAMESPACE/]POD[/CONTAINER]"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
-        "Show why containers have their CPUs and memory nodes, the history of these, "
-        "and recent refusals."
+        "Show which CPUs and memory nodes are decided for containers, why, and whether "
+        "they are in force, with the history and recent refusals."
     )
     parser.epilog = (
         "examples: explain web; explain shop/web/nginx; explain web/nginx -o json; "
@@ -49,43 +49,41 @@ def add_arguments(
         help="[NAMESPACE/]POD[/CONTAINER], parts of these names, or the beginning of "
         "an id",
     )
-    add_control_flag(Flags(parser, environment))
-    add_output(parser, "text", "json")
+    add_client_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Query the daemon and print its answer.
 
     Raises:
-        BadName: The argument has too many parts, or empty ones.
+        NoPodName: The argument has too many parts, or empty ones.
         QueryRefused: No container matches, or several pods do.
     """
     answer = _query(Client(options.control_socket), options.name)
     if options.output == "json":
-        print(json.dumps(answer, indent=2))
+        print(printable_json(json.dumps(answer, indent=2)))
     else:
-        print(render_explanation(answer))
+        print(render_explanation(printable_data(answer)))
     return 0
 
 
 def _query(client: Client, name: str) -> JsonObject:
     parts = name.split("/")
     if not all(parts) or len(parts) > _MOST_PARTS:
-        raise BadName(name)
-    if len(parts) == _MOST_PARTS:
-        return _explained(client, f"{parts[0]}/{parts[1]}", parts[2])
-    if len(parts) == 1:
-        return _explained(client, name, "")
-    # Pod and container, as in the help; otherwise namespace and pod.
+        raise NoPodName(name)
+    *pod, container = parts
+    if not pod:
+        return _explained(client, name)
     try:
-        return _explained(client, *parts)
+        return _explained(client, "/".join(pod), container)
     except QueryRefused as error:
-        if error.status != HTTPStatus.NOT_FOUND:
+        if len(parts) == _MOST_PARTS or error.status != HTTPStatus.NOT_FOUND:
             raise
-        return _explained(client, name, "")
+        # Pod and container, as in the help; otherwise namespace and pod.
+        return _explained(client, name)
 
 
-def _explained(client: Client, pod: str, container: str) -> JsonObject:
+def _explained(client: Client, pod: str, container: str = "") -> JsonObject:
     query = {"pod": pod, "container": container} if container else {"pod": pod}
     return client.get("/v1/explain", **query)
 
@@ -93,17 +91,25 @@ def _explained(client: Client, pod: str, container: str) -> JsonObject:
 def render_explanation(explanation: JsonObject) -> str:
     """Write why each container has its CPUs and memory, and what was refused."""
     parts = ["\n".join(_container(one)) for one in explanation["containers"]]
+    parts += ["\n".join(_claimed(one)) for one in explanation["claimed"]]
+    parts += ["\n".join(_reservation(one)) for one in explanation["reservations"]]
     if explanation["refusals"]:
-        lines = (f"  {event_line(row)}" for row in explanation["refusals"])
+        lines = (f"  {_refusal(row)}" for row in explanation["refusals"])
         parts.append("\n".join(("recently refused:", *lines)))
     return "\n\n".join(parts)
+
+
+def _refusal(row: JsonObject) -> str:
+    times = f" ({row['times']} times)" if row["times"] > 1 else ""
+    return f"{event_line(row)}{times}"
 
 
 def _container(one: JsonObject) -> Iterator[str]:
     yield one["title"] if one["present"] else f"{one['title']} (removed)"
     if "container" in one:
-        yield from _holdings(one["container"])
-        yield from (f"  host   {sentence}" for sentence in one["host"])
+        yield from _holdings(one["container"], one["inForce"])
+        yield from (_line("host", sentence) for sentence in one["host"])
+        yield from (_line("ignored", sentence) for sentence in one["ineffective"])
     placement = one["placement"]
     if placement:
         yield f"why, decided at {placement['time']} by rule {placement['rule']}:"
@@ -121,6 +127,30 @@ def _container(one: JsonObject) -> Iterator[str]:
         yield from (f"  {line}" for line in table.splitlines())
 
 
+def _claimed(one: JsonObject) -> Iterator[str]:
+    yield one["title"]
+    yield _line("claimed", f"CPUs {one['cpus']}")
+    yield "why:"
+    yield from (f"  - {sentence}" for sentence in one["sentences"])
+
+
+def _reservation(one: JsonObject) -> Iterator[str]:
+    pod = f"{one['namespace']}/{one['pod']}"
+    is_overhead = one["name"] == OVERHEAD_NAME
+    yield (
+        f"{pod} (overhead)" if is_overhead else f"{pod}/{one['name']} (not created yet)"
+    )
+    cpus = f"CPUs {one['cpus']}" if one["cpus"] else "a part of the shared CPUs"
+    mems = one["mems"] or "any"
+    yield _line("reserved", f"{cpus}; memory of nodes {mems}")
+    asks = one["request"]
+    cpu, memory = cpus_text(asks["cpu"]), size_text(asks["memory"])
+    yield _line("asks", f"{cpu} CPU, {memory} memory")
+    yield _line("source", one["source"])
+    if one["pool"]:
+        yield _line("pool", one["pool"])
+
+
 def _candidates(one: JsonObject) -> str:
     rows = (
         (
@@ -134,25 +164,78 @@ def _candidates(one: JsonObject) -> str:
     return format_table(("  pool", "better than those below because", "scores"), rows)
 
 
-def _holdings(one: JsonObject) -> Iterator[str]:
+def _holdings(one: JsonObject, in_force: JsonObject | None) -> Iterator[str]:
     exclusive = f" (exclusive: {one['exclusive']})" if one["exclusive"] else ""
     cpus, mems = one["cpus"] or "any", one["mems"] or "any"
-    yield f"  has    CPUs {cpus}{exclusive}; memory of nodes {mems}"
+    yield _line("decided", f"CPUs {cpus}{exclusive}; memory of nodes {mems}")
+    if delivery := one["delivery"]:
+        yield _line("kernel", _compared(in_force, one, "not known: no cgroup is found"))
+        yield _line("runtime", _compared(delivery["recorded"], one, "not known"))
+        yield from _delivery(delivery)
+    if found := one["verification"]:
+        yield _line("verified", verified_text(found))
     asks = one["request"]
     limits = (
         f"{cpus_text(asks['cpuLimit'])} CPU" if asks["cpuLimit"] is not None else "",
         f"{size_text(asks['memoryLimit'])} memory" if asks["memoryLimit"] else "",
     )
     limit = ", ".join(filter(None, limits)) or "none"
-    yield (
-        f"  asks   {cpus_text(asks['cpu'])} CPU, {size_text(asks['memory'])} memory; "
-        f"limits: {limit}"
-    )
-    yield f"  source {one['source']}, {one['accuracy']}; QoS {one['qos']}"
+    amounts = f"{cpus_text(asks['cpu'])} CPU, {size_text(asks['memory'])} memory"
+    of_pod = " (a part of its pod's)" if asks["ofPod"] else ""
+    yield _line("asks", f"{amounts}{of_pod}; limits: {limit}")
+    pages = (f"{one['count']} of {size_text(one['size'])}" for one in asks["hugepages"])
+    others = (f"{count} {name}" for name, count in asks["extended"].items())
+    if found := ", ".join(pages):
+        yield _line("pages", f"huge pages: {found}")
+    if found := ", ".join(others):
+        yield _line("devices", found)
+    yield _line("source", f"{_source(one)}, {one['accuracy']}; QoS {one['qos']}")
+    if found := _ORIGINS.get(one["source"]):
+        yield _line("of which", found)
     if one["pool"]:
-        yield f"  pool   {one['pool']}"
-    if found := one["verification"]:
-        yield f"  kernel {in_force_text(found)}"
+        yield _line("pool", one["pool"])
+
+
+# Where the single amounts are from, if not all are of one source.
+_ORIGINS: Final = {
+    "oci": "CPU and limits of cgroup values; memory of them or of the OOM score; "
+    "no devices",
+    "annotation, resized": "CPU and memory of cgroup values; others of the annotation",
+    "kubelet, resized": "CPU and memory of cgroup values; others of the kubelet",
+    "stale-annotation": "CPU, memory and limits of cgroup values, which contradict; "
+    "devices of the annotation",
+    "stale-kubelet": "CPU, memory and limits of cgroup values, which contradict; "
+    "devices of the kubelet",
+}
+
+
+def _source(container: JsonObject) -> str:
+    source: str = container["source"]
+    # One that sets classes only leaves the source as it is.
+    name = container["adjustment"] if source == "adjustment" else ""
+    return f"{source} {name}".strip()
+
+
+def _line(title: str, text: str) -> str:
+    return f"  {title:<8} {text}"
+
+
+def _compared(found: JsonObject | None, decided: JsonObject, missing: str) -> str:
+    """Describe values of the kernel or of the runtime, compared with the decided."""
+    if found is None:
+        return missing
+    others = [key for key in ("cpus", "mems") if decided[key] not in ("", found[key])]
+    if not others:
+        return "as decided"
+    return f"CPUs {found['cpus'] or 'any'}; memory of nodes {found['mems'] or 'any'}"
+
+
+def _delivery(delivery: JsonObject) -> Iterator[str]:
+    if seconds := delivery["waitingSeconds"]:
+        waited = duration_text(int(seconds))
+        yield _line("pending", f"for {waited}: {delivery['waitsFor']}")
+    if why := delivery["why"]:
+        yield _line("updates", f"by the runtime: {why}")
 
 
 def _history_row(entry: JsonObject) -> tuple[str, ...]:

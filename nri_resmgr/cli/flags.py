@@ -7,15 +7,19 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Required, TypedDict, Unpack
 
 from nri_resmgr.daemon.defaults import DEFAULT_CONTROL_SOCKET
+from nri_resmgr.values.printable import printable
 
 PREFIX: Final = "NRI_RESMGR_"
 
 _BAD_INPUT: Final = 2  # the exit status
 
 _DAY: Final = 86_400  # seconds
+
+_FORMAT: Final = "output format, default %(default)s"
+_NONE: Final[Mapping[str, str]] = {}
 
 # The width where stdout is no terminal, as in shutil.
 _COLUMNS: Final = 80
@@ -36,43 +40,48 @@ class Help(argparse.HelpFormatter):
         return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
+class FlagOptions(TypedDict, total=False):
+    """Options of a flag, as argparse has them."""
+
+    default: object
+    help: Required[str]
+    metavar: Required[str]
+    type: Callable[[str], object]
+
+
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports a mistake in one sentence, without the usage."""
-
-    def error(self, message: str) -> NoReturn:
-        """End the process as for any other bad input."""
-        self.exit(_BAD_INPUT, f"{self.prog}: {message}; see {self.prog} --help\n")
-
-
-class Flags:
-    """Adds flags to a parser, each with its variable ``NRI_RESMGR_*``.
+    """An argument parser whose flags have variables ``NRI_RESMGR_*``.
 
     The command line has precedence over the environment, and the environment over
     the default. A value from the environment is checked like one from the command
-    line.
+    line. A mistake is reported in one sentence, without the usage.
     """
 
-    def __init__(
-        self, parser: argparse.ArgumentParser, environment: Mapping[str, str]
-    ) -> None:
-        self._parser = parser
+    # Any: argparse's own arguments, which `add_subparsers` passes as well.
+    def __init__(self, *, environment: Mapping[str, str] = _NONE, **how: Any) -> None:
+        super().__init__(formatter_class=Help, **how)
         self._environment = environment
 
-    def add(self, flag: str, *aliases: str, **how: Any) -> None:
-        """Add a flag that takes a value; *how* is argparse's."""
+    def error(self, message: str) -> NoReturn:
+        """End the process as for any other bad input."""
+        shown = printable(message)
+        self.exit(_BAD_INPUT, f"{self.prog}: {shown}; see {self.prog} --help\n")
+
+    def add_flag(self, flag: str, *aliases: str, **how: Unpack[FlagOptions]) -> None:
+        """Add a flag that takes a value."""
         variable = variable_of(flag)
         if (value := self._environment.get(variable)) is not None:
             how["default"] = value
         how["help"] = f"{how['help']} [{variable}]"
-        self._parser.add_argument(flag, *aliases, **how)
+        self.add_argument(flag, *aliases, **how)
 
     def add_switch(self, flag: str, help_text: str) -> None:
         """Add a flag without a value; ``1``, ``true`` and ``yes`` set it."""
         variable = variable_of(flag)
         value = self._environment.get(variable, "").lower()
         if value not in ("", "0", "false", "no", "1", "true", "yes"):
-            self._parser.error(f"{variable}={value!r}: 1 or 0 is needed")
-        self._parser.add_argument(
+            self.error(f"{variable}={value!r}: 1 or 0 is needed")
+        self.add_argument(
             flag,
             action="store_true",
             default=value in ("1", "true", "yes"),
@@ -80,26 +89,28 @@ class Flags:
         )
 
 
-def add_output(
-    parser: argparse.ArgumentParser,
-    *forms: str,
-    help_text: str = "output format, default %(default)s",
-) -> None:
+def add_output(parser: Parser, *forms: str, help_text: str = _FORMAT) -> None:
     """Add ``-o``, the output format; the first one is the default."""
     parser.add_argument(
         "-o", "--output", choices=forms, default=forms[0], help=help_text
     )
 
 
-def add_host_flags(flags: Flags) -> None:
+def add_client_flags(parser: Parser, help_text: str = _FORMAT) -> None:
+    """Add the flags of commands that query the daemon."""
+    add_control_flag(parser)
+    add_output(parser, "text", "json", help_text=help_text)
+
+
+def add_host_flags(parser: Parser) -> None:
     """Add the flags of commands that read the host's machine."""
-    flags.add(
+    parser.add_flag(
         "--host-root",
         default="/",
         metavar="PATH",
         help="folder where the host's /sys and /proc are mounted",
     )
-    flags.add(
+    parser.add_flag(
         "--memory-kinds",
         default="",
         metavar="NODES=KIND",
@@ -108,14 +119,63 @@ def add_host_flags(flags: Flags) -> None:
     )
 
 
-def add_control_flag(flags: Flags) -> None:
+def add_control_flag(parser: Parser) -> None:
     """Add the flag of the daemon and of its clients."""
-    flags.add(
+    parser.add_flag(
         "--control-socket",
         default=DEFAULT_CONTROL_SOCKET,
         metavar="PATH",
         help="path of the daemon's control socket; empty for none "
         f"({DEFAULT_CONTROL_SOCKET})",
+    )
+
+
+def add_endpoint_flags(parser: Parser) -> None:
+    """Add the flags of processes that serve metrics: the daemon and the agent."""
+    parser.add_flag(
+        "--http-endpoint",
+        default="",
+        metavar="[ADDRESS]:PORT",
+        help="address that serves metrics without authentication, localhost unless "
+        "it is given; off by default",
+    )
+    parser.add_flag(
+        "--health-endpoint",
+        default="",
+        metavar="[ADDRESS]:PORT",
+        help="address that serves liveness and readiness for probes, with its own "
+        "limit of connections; off by default",
+    )
+
+
+def add_log_flags(parser: Parser) -> None:
+    """Add the flags of processes that log: the daemon and the agent."""
+    parser.add_flag(
+        "--log-level",
+        type=one_of("debug", "info", "warning", "error"),
+        default="info",
+        metavar="LEVEL",
+        help="lowest level to log: debug, info, warning or error",
+    )
+    parser.add_flag(
+        "--log-format",
+        type=one_of("text", "json"),
+        default="text",
+        metavar="FORMAT",
+        help="log format: text or json",
+    )
+    parser.add_flag(
+        "--log-debug",
+        default="",
+        metavar="PATTERNS",
+        help="components to log at debug level, such as 'app.*,stub'",
+    )
+    parser.add_flag(
+        "--log-to",
+        default="auto",
+        metavar="WHERE",
+        help="auto, stderr, syslog, journald, or a file; auto is standard error, or "
+        "the system's log if that is /dev/null",
     )
 
 
@@ -137,11 +197,6 @@ def variable_of(flag: str) -> str:
     return PREFIX + flag.strip("-").upper().replace("-", "_")
 
 
-def process_environment() -> Mapping[str, str]:
-    """Return the environment variables of this process."""
-    return os.environ
-
-
 def seconds(text: str) -> float:
     """Parse a flag's value as seconds: 0, or from 1 to a day."""
     try:
@@ -151,6 +206,16 @@ def seconds(text: str) -> float:
     if value != 0 and not 1 <= value <= _DAY:
         raise argparse.ArgumentTypeError(f"{text!r}: 0, or 1 to {_DAY} seconds")
     return value
+
+
+def inner_path(text: str) -> str:
+    """Parse a flag's value as the absolute path of a folder in containers."""
+    parts = text.split("/")[1:]
+    if not text.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected an absolute path without . and .., such as /.resources"
+        )
+    return text
 
 
 def one_of(*words: str) -> Callable[[str], str]:

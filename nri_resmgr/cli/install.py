@@ -7,13 +7,14 @@ import contextlib
 import os
 import stat
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from nri_resmgr.cli.flags import Parser
 from nri_resmgr.cli.launcher import (
     MARK,
     NEEDED,
@@ -26,6 +27,9 @@ from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.values.errors import HostError, InputError
+
+# A launcher has its mark in its first lines; other plugins are large binaries.
+_LAUNCHER_HEAD: Final = 4096  # bytes
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
@@ -113,10 +117,7 @@ class Folders(msgspec.Struct, frozen=True):
     configs: Path
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser,
-    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
-) -> None:
+def add_arguments(parser: Parser) -> None:
     """Describe ``install``."""
     parser.description = "Write a launcher of a plugin to the runtime's plugin folder."
     parser.add_argument(
@@ -140,7 +141,7 @@ def add_arguments(
     add_folder_flags(parser)
 
 
-def add_folder_flags(parser: argparse.ArgumentParser) -> None:
+def add_folder_flags(parser: Parser) -> None:
     """Add the flags of the runtime's folders."""
     parser.add_argument(
         "--plugin-dir",
@@ -200,7 +201,9 @@ def install(
         _check_folder(folders.plugins, identity)
         text = _config_text(plugin, config)
         # Before the launcher: a runtime that starts now would compile as well.
-        not_compiled = compile_folders(_imported(program))
+        # The launcher itself compiles a program that is one file, at each start.
+        own = [program] if program.is_dir() else []
+        not_compiled = compile_folders([*packages(NEEDED), *own])
         is_new = text is not None and not config_path.exists()
         if is_new and text is not None:
             _write_whole(config_path, text)
@@ -211,15 +214,10 @@ def install(
 
 
 def uninstall(plugin: str, folders: Folders, *, purge: bool = False) -> list[Path]:
-    """Remove the launchers of a plugin.
-
-    Args:
-        plugin: ``NN-name``, or a name under any index.
-        folders: Where to look.
-        purge: Whether to remove its configuration as well.
+    """Remove the launchers of ``NN-name``, or of a name under any index.
 
     Returns:
-        The removed files.
+        The removed files; with *purge* also its configuration.
 
     Raises:
         NotInstalled: No launcher written by `install` has that name.
@@ -268,12 +266,6 @@ def default_name(plugin: str) -> str:
     return Path(plugin).absolute().name.removesuffix(".py")
 
 
-def _imported(program: Path) -> list[Path]:
-    # The launcher itself compiles a program that is one file, at each start.
-    own = [program] if program.is_dir() else []
-    return [*packages(NEEDED), *own]
-
-
 @contextlib.contextmanager
 def _writing() -> Iterator[None]:
     try:
@@ -313,7 +305,12 @@ def _installed(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
     files = [path for path in sorted(folder.iterdir()) if path.is_file()]
-    return [path for path in files if MARK in path.read_text(errors="replace")[:4096]]
+    return [path for path in files if _is_ours(path)]
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        return MARK.encode() in file.read(_LAUNCHER_HEAD)
 
 
 def _config_text(plugin: str, config: Path | None) -> str | None:

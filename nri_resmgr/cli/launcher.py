@@ -5,15 +5,12 @@ from __future__ import annotations
 import importlib.util
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 # `uninstall` removes only files with this text.
 MARK: Final = "Written by nri-resmgr install"
-
-# Prints several lines for a source that cannot be compiled; the last says why.
-_COMPILE: Final = ("compileall", "-q")
 
 # Linux reads 127 bytes of a #! line up to 5.0, 255 after (fs/binfmt_script.c).
 _MAX_SHEBANG: Final = 127
@@ -54,6 +51,11 @@ def launcher_text(program: Path, python: str = sys.executable) -> str:
         f"sys.path[:0] = {path!r}\n"
         f"sys.argv[0] = {str(program)!r}\n"
         f"__file__ = {str(main)!r}\n"
+        # Late, since only a program that fails needs it.
+        "def say_why(*found):\n"
+        "    from nri_resmgr.log.last_words import log_uncaught\n"
+        "    log_uncaught(*found)\n"
+        "sys.excepthook = say_why\n"
         "with open(__file__, 'rb') as program:\n"
         "    code = compile(program.read(), __file__, 'exec')\n"
         "exec(code)\n"
@@ -61,23 +63,16 @@ def launcher_text(program: Path, python: str = sys.executable) -> str:
 
 
 def import_path(modules: Iterable[str]) -> tuple[Path, ...]:
-    """Find the folders from which *modules* are imported, each once."""
-    folders: dict[Path, None] = {}
+    """Find the folders from which those of *modules* that are packages are imported."""
+    return tuple(dict.fromkeys(folder.parent for folder in packages(modules)))
+
+
+def packages(modules: Iterable[str]) -> Iterator[Path]:
+    """Find the folders of those of *modules* that are packages."""
     for module in modules:
-        spec = importlib.util.find_spec(module)
-        for location in (spec.submodule_search_locations or ()) if spec else ():
-            folders[Path(location).absolute().parent] = None
-    return tuple(folders)
-
-
-def packages(modules: Iterable[str]) -> tuple[Path, ...]:
-    """Find the folders of *modules* that are packages."""
-    specs = (importlib.util.find_spec(module) for module in modules)
-    return tuple(
-        Path(location).absolute()
-        for spec in specs
-        for location in ((spec.submodule_search_locations or ()) if spec else ())
-    )
+        if spec := importlib.util.find_spec(module):
+            for location in spec.submodule_search_locations or ():
+                yield Path(location).absolute()
 
 
 def compile_folders(folders: Sequence[Path], python: str = sys.executable) -> str:
@@ -96,7 +91,7 @@ def compile_folders(folders: Sequence[Path], python: str = sys.executable) -> st
         slowly.
     """
     # -I, as in the launcher: PYTHONPYCACHEPREFIX would move the byte code.
-    command = (python, "-I", "-m", *_COMPILE, *map(str, folders))
+    command = (python, "-I", "-m", "compileall", "-q", *map(str, folders))
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter and folders
             command, capture_output=True, text=True, check=False
@@ -106,6 +101,7 @@ def compile_folders(folders: Sequence[Path], python: str = sys.executable) -> st
     if done.returncode == 0:
         return ""
     lines = (done.stdout + done.stderr).split("\n")
+    # It prints several lines for a source that cannot be compiled; the last says why.
     why = [line.strip() for line in lines if line.strip()]
     return why[-1] if why else f"{python} ended with status {done.returncode}"
 

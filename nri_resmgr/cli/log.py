@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
+from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
 from nri_resmgr.values.documents import JsonObject
+from nri_resmgr.values.printable import printable_json
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = "Show the log levels, or set those of some components."
     parser.epilog = "examples: log; log debug; log debug stub 'policy.*'"
     parser.add_argument(
@@ -30,8 +29,7 @@ def add_arguments(
         metavar="PATTERN",
         help="components to set it for, such as stub or 'app.*'; default all",
     )
-    add_control_flag(Flags(parser, environment))
-    add_output(parser, "text", "json")
+    add_client_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -44,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
             answer = client.put("/v1/log", rule)
     levels = (answer or client.get("/v1/log"))["levels"]
     if options.output == "json":
-        print(json.dumps(levels, indent=2))
+        print(printable_json(json.dumps(levels, indent=2)))
     else:
         print("\n".join(_lines(levels)))
     return 0

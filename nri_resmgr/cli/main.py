@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import argparse
+import gc
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nri_resmgr.cli.commands import COMMANDS
-from nri_resmgr.cli.flags import Help, Parser, process_environment
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.log.last_words import say
 from nri_resmgr.stub.serve import FAILED, exit_status
 from nri_resmgr.values.errors import ResmgrError
-
-INTERRUPTED: Final = 128 + signal.SIGINT  # as in shells
+from nri_resmgr.values.printable import printable
 
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr run                          serve the runtime of this machine
   nri-resmgr run --dry-run                decide and report, change nothing
   nri-resmgr run --config-file my.yaml    with this configuration only
+  nri-resmgr agent                        configure the node by its cluster
   nri-resmgr check my.yaml                validate a configuration, show its pools
-  nri-resmgr simulate pods.yaml           where would these pods run
+  nri-resmgr simulate pods.yaml           show where these pods would run
   nri-resmgr demo                         try it without a runtime
   nri-resmgr topology                     show CPUs, caches and NUMA nodes
   nri-resmgr install                      let the runtime start the plugin
@@ -38,15 +38,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
         words.insert(0, "run")  # a runtime starts plugins without arguments
-    parser = build_parser(process_environment(), words[0])
-    options = parser.parse_args(words)
+    parser = build_parser(os.environ, words[0])
+    options, unknown = parser.parse_known_args(words)
+    if unknown:
+        # `parse_args` would refer to the help of `nri-resmgr`, which has no flags.
+        parser.prog = options.prog
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if words[0] != "run":  # which enables it once it serves
+        _collect_garbage()
     try:
         status: int = options.command(options)
     except ResmgrError as error:
-        print(f"nri-resmgr: {error}", file=sys.stderr)
+        line = f"nri-resmgr: {printable(str(error))}"
+        if words[0] == "run":
+            say(line)  # a runtime that launched it does not read standard error
+        else:
+            print(line, file=sys.stderr)
         return exit_status(error)
-    except KeyboardInterrupt:
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output, such as `head`, has ended. Without another
         # standard output, Python would report the same error again at exit.
@@ -55,9 +63,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def build_parser(
-    environment: Mapping[str, str], chosen: str | None = None
-) -> argparse.ArgumentParser:
+def _collect_garbage() -> None:
+    """Enable collection, which was off for the imports, and look at none of theirs."""
+    gc.freeze()
+    gc.enable()
+
+
+def build_parser(environment: Mapping[str, str], chosen: str | None = None) -> Parser:
     """Describe the commands.
 
     Args:
@@ -69,7 +81,6 @@ def build_parser(
         prog="nri-resmgr",
         description="Node resource manager: an NRI plugin of containerd and CRI-O.",
         epilog=_EXAMPLES,
-        formatter_class=Help,
     )
     parsers = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", prog=parser.prog
@@ -77,10 +88,10 @@ def build_parser(
     # Without a match, all names are there for --help and for the error message.
     for command in [one for one in COMMANDS if one.name == chosen] or COMMANDS:
         described = parsers.add_parser(
-            command.name, help=command.help, formatter_class=Help
+            command.name, help=command.help, environment=environment
         )
         if chosen in (None, command.name):
             module = command.load()
-            module.add_arguments(described, environment)
-            described.set_defaults(command=module.run)
+            module.add_arguments(described)
+            described.set_defaults(command=module.run, prog=described.prog)
     return parser

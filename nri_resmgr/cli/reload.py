@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
-from nri_resmgr.cli.flags import Flags, add_control_flag
+from nri_resmgr.cli.flags import Parser, add_control_flag
+from nri_resmgr.cli.render_status import pending_text
 from nri_resmgr.control.client import Client
+from nri_resmgr.values.printable import printable_data
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
-        "Make the daemon read its configuration file again, and show the result."
+        "Make the daemon read its configuration file again, and show the result: the "
+        "configuration that is decided, and how many containers wait for its values."
     )
-    add_control_flag(Flags(parser, environment))
+    parser.add_argument(
+        "--force",
+        action="store_true",
+        help="let it take exclusive CPUs from running containers, as with "
+        "allowLoss: true in the document",
+    )
+    add_control_flag(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Request a reload; the daemon's refusal is an error."""
     client = Client(options.control_socket)
-    client.post("/v1/reload")
-    found = client.get("/v1/state")["configuration"]
+    reloaded = client.post("/v1/reload", **({"force": "1"} if options.force else {}))
+    found = printable_data(client.get("/v1/state")["configuration"])
     source = f"{found['source']} {found['name']}".strip()
-    print(f"{found['kind']} from {source}, generation {found['generation']}")
+    print(
+        f"{found['kind']} from {source}, generation {reloaded['generation']}: decided"
+    )
+    print(pending_text(reloaded) or "in force: no update is pending")
     return 0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nri_resmgr.cli.amounts import (
@@ -17,22 +18,43 @@ from nri_resmgr.values.documents import JsonObject
 
 CPU_KINDS: Final = ("exclusive", "shared", "reserved", "isolated", "idle")
 
+_SHOWN: Final = 10  # containers that a document would change
+
 _RDT: Final = ("RDT class", "wanted", "found", "threads", "containers")
 _BLOCKIO: Final = ("block I/O class", "files", "problems", "containers")
+_TOP_TIER: Final = ("limit of fast memory", "size", "state")
 _MEMORY: Final = ("memory class", "kind", "settings", "containers")
 
 
 def render_status(state: JsonObject) -> str:
     """Write the summary, the pools and the containers."""
-    parts = ["\n".join(_summary(state)), _pools(state["pools"])]
+    parts = ["\n".join(_summary(state))]
+    if state["pools"]:
+        parts.append(_pools(state["pools"]))
     if state["host"] and state["host"]["classes"]:
         parts.append(cpu_class_table(state["host"]))
     if state["host"] and state["host"]["isolated"]:
         parts.append(isolation_table(state["host"]))
     parts += class_tables(state["classes"])
+    if state["extendedResources"]:
+        parts.append(_resources(state["extendedResources"]))
     if state["containers"]:
         parts.append(_containers(state["containers"]))
+    if state["reservations"]:
+        parts.append(_reservations(state["reservations"]))
+    if claims := state.get("preparedClaims"):  # an older daemon has none
+        parts.append(_prepared_claims(claims, state["containers"]))
+    if state["sandboxes"]:
+        parts.append(_sandboxes(state["sandboxes"]))
     return "\n\n".join(parts)
+
+
+def _resources(rows: Iterable[JsonObject]) -> str:
+    cells = (
+        (one["name"], one["by"], f"{one['value']} of {one['capacity']}", one["problem"])
+        for one in rows
+    )
+    return format_table(("extended resource", "by", "available", "problem"), cells)
 
 
 def session_text(state: JsonObject) -> str:
@@ -45,7 +67,14 @@ def session_text(state: JsonObject) -> str:
     return f"{runtime['name']} {runtime['version']}{nri}, {session['state']}"
 
 
-def in_force_text(found: JsonObject) -> str:
+def in_force_text(one: JsonObject) -> str:
+    """Describe whether a container's values are in force, as far as that is known."""
+    if (delivery := one["delivery"]) and delivery["waitingSeconds"]:
+        return f"pending for {duration_text(int(delivery['waitingSeconds']))}"
+    return verified_text(one["verification"]) if one["verification"] else "-"
+
+
+def verified_text(found: JsonObject) -> str:
     """Describe the last comparison of a container's cgroup with its decision."""
     differences = (f"{one['kind']} {one['found']}" for one in found["differences"])
     abandoned = " (repairs abandoned)" if found["abandoned"] else ""
@@ -63,25 +92,137 @@ def _summary(state: JsonObject) -> Iterator[str]:
     yield _row("runtime", f"{session_text(state)} since {session['since']}{number}")
     yield _row("policy", state["policy"])
     yield from _configuration(state["configuration"])
+    yield from _rows("cluster", _cluster(state["cluster"]))
+    for one in state["observability"]:
+        yield _row(one["name"], f"{one['value']}, by {one['source']}")
     for manager in state["kubelet"]:
         yield _row("kubelet", manager["why"])
+    for one in state["kubeletServices"]:
+        yield _row("kubelet", _kubelet_service(one))
+    if state["containers"]:
+        yield _row("requests", _sources(state["containers"]))
+    yield from _rows("claims", _claims(state["cpuClaims"]))
     if found := state["verification"]:
         yield _row("verified", _verified(found))
-    if updates := state["pendingUpdates"]["count"]:
-        waited = duration_text(int(state["pendingUpdates"]["oldestSeconds"]))
-        pending = count_text(updates, "update", "updates")
-        yield _row("runtime", f"{pending} pending, the oldest for {waited}")
+    yield from _rows("updates", _updates(state))
     if (checkpoint := state["checkpoint"]) and checkpoint["isFailing"]:
         yield _row("state", "not written: a restart has to infer placements")
+    for part in state["parts"]:
+        yield _row("failing" if part["why"] else "hanging", _part(part))
     if host := state["host"]:
-        for place, line in enumerate(host_lines(host)):
-            yield _row("" if place else "host", line)
+        yield from _rows("host", host_lines(host))
+    yield from exclusivity_lines(state["exclusivity"])
     yield from (_row(*line) for line in class_lines(state["classes"]))
     cpus = state["cpus"]
     counts = ", ".join(f"{count_cpus(cpus[word])} {word}" for word in CPU_KINDS)
     yield _row("CPUs", f"{count_cpus(cpus['online'])} online: {counts}")
     for node in state["nodes"]:
         yield _row(f"node {node['id']}", _node(node))
+
+
+def _kubelet_service(one: JsonObject) -> str:
+    if one["problem"]:
+        return f"{one['service']} not in use: {one['problem']}"
+    return f"{one['service']} in use: {one['details']}"
+
+
+def _sources(containers: list[JsonObject]) -> str:
+    """Count containers by the source of their requests, exact ones first."""
+    counts = Counter((one["accuracy"], one["source"]) for one in containers)
+    found = sorted(counts.items(), key=lambda item: (item[0][0] != "exact", -item[1]))
+    parts = (f"{count} by {source} ({how})" for (how, source), count in found)
+    return ", ".join(parts)
+
+
+def _claims(found: JsonObject) -> Iterator[str]:
+    if found["conflict"]:
+        yield f"their CPUs are not taken: {found['conflict']}"
+    for one in found["claims"]:
+        users = ", ".join(one["containers"]) or "no container at present"
+        yield f"{one['name']} of {one['driver']}: CPUs {one['cpus']}; {users}"
+    if count := len(found["waiting"]):
+        what = count_text(count, "container waits", "containers wait")
+        yield f"{what} for the kubelet's answer, and are not pinned"
+
+
+def _rows(name: str, lines: Iterable[str]) -> Iterator[str]:
+    for place, line in enumerate(lines):
+        yield _row("" if place else name, line)
+
+
+def pending_text(state: JsonObject, key: str = "pendingUpdates") -> str:
+    """Describe what waits; empty if nothing does."""
+    what = "update" if key == "pendingUpdates" else "record update"
+    if not (count := state[key]["count"]):
+        return ""
+    waited = duration_text(int(state[key]["oldestSeconds"]))
+    return f"{count_text(count, what, f'{what}s')} pending, the oldest for {waited}"
+
+
+def _updates(state: JsonObject) -> Iterator[str]:
+    found = state["applyUpdates"]
+    if found["by"] == "none":
+        return
+    if writes := found["writes"]:
+        again, failed = writes["rewritten"], writes["failed"]
+        counts = [count_text(writes["written"], "write", "writes")]
+        counts += [f"{again} after other programs' writes"] if again else []
+        counts += [f"{failed} failed"] if failed else []
+        yield f"by cgroups: {', '.join(counts)}"
+        if late := writes["lateStarts"]:
+            yield f"{count_text(late, 'start', 'starts')} did not wait for all writes"
+    else:
+        yield f"by the runtime: {found['why']}" if found["why"] else "by the runtime"
+    if writes and found["why"]:
+        yield f"at present by the runtime: {found['why']}"
+    yield from _left_to_runtime(state["containers"], found)
+    for key in ("pendingUpdates", "recordUpdates"):
+        if text := pending_text(state, key):
+            yield text
+
+
+def _left_to_runtime(containers: list[JsonObject], found: JsonObject) -> Iterator[str]:
+    if not (count := found["byRuntime"]):
+        return
+    why = next(
+        (
+            f": {one['namespace']}/{one['pod']}/{one['name']}: {one['delivery']['why']}"
+            for one in containers
+            if one["delivery"] and one["delivery"]["why"] != found["why"]
+        ),
+        "",
+    )
+    yield f"{count_text(count, 'container', 'containers')} by the runtime{why}"
+
+
+def exclusivity_lines(found: JsonObject) -> Iterator[str]:
+    """Describe partitions; nothing where none are configured."""
+    if found["configured"] == "cpuset":
+        return
+    if found["whyNot"]:
+        text = f"cpuset instead of {found['configured']}: {found['whyNot']}"
+        yield _row("exclusivity", text)
+        return
+    partitions = found["partitions"]
+    in_force = sum(one["inForce"] for one in partitions)
+    of_all = f"{in_force} of {count_text(len(partitions), 'partition', 'partitions')}"
+    yield _row("exclusivity", f"{found['configured']}, {of_all} in force")
+    for one in partitions:
+        if not one["inForce"]:
+            yield _row("", f"{one['container']}: {one['why']}")
+
+
+def _part(part: JsonObject) -> str:
+    hangs = part["hangsSeconds"]
+    texts = [f"waits for the host for {duration_text(int(hangs))}"] if hangs else []
+    if part["why"]:
+        when = f"at {part['nextTry']}" if part["nextTry"] else "now"
+        tries = count_text(part["tries"], "failure", "failures")
+        texts.append(
+            f"{part['why']} (since {part['since']}, {tries}, next try {when}); "
+            f"meanwhile {part['meanwhile']}"
+        )
+    return f"{part['name']}: {'; '.join(texts)}"
 
 
 def _verified(found: JsonObject) -> str:
@@ -104,6 +245,68 @@ def _configuration(found: JsonObject) -> Iterator[str]:
         yield _row("", f"refused at {error['when']} from {where}: {error['why']}")
     if found["ineffective"]:
         yield _row("", f"no effect: {', '.join(found['ineffective'])}")
+
+
+def _cluster(found: JsonObject | None) -> Iterator[str]:
+    if found is None:
+        return
+    yield _agent(found)
+    if problem := found["spool"]["problem"]:
+        yield f"spool folder: {problem}"
+    if judged := found["configuration"]:
+        why = f": {judged['why']}" if judged["why"] else ""
+        name = _object(judged["object"]) or "configuration"
+        yield f"{name}: {judged['verdict']} at {judged['since']}{why}"
+        if change := judged["wouldChange"]:
+            yield from _would_change(change)
+        if judged["gone"]:
+            yield f"no document for this node since {judged['gone']}"
+        if judged["problem"]:
+            yield f"configuration file: {judged['problem']}"
+    if judged := found["adjustments"]:
+        yield from _adjustments(judged)
+
+
+def _would_change(found: JsonObject) -> Iterator[str]:
+    count, shown = found["count"], found["containers"][:_SHOWN]
+    yield f"  would change {count_text(count, 'container', 'containers')}"
+    for one in shown:
+        parts = [
+            f"{name} {one['now'][key] or 'any'} to {one['then'][key] or 'any'}"
+            for key, name in (("cpus", "CPUs"), ("mems", "memory nodes"))
+            if one["now"][key] != one["then"][key]
+        ]
+        yield f"  {one['title']}: {', '.join(parts) or 'its weight'}"
+    if count > len(shown):
+        yield f"  and {count - len(shown)} more; status -o json has up to 100"
+
+
+def _agent(found: JsonObject) -> str:
+    silent = duration_text(int(found["agentSilentSeconds"]))
+    if (agent := found["agent"]) is None:
+        return f"no agent has reported for {silent}"
+    name = f"agent {agent['version']} on {agent['node']}"
+    if found["agentAbsent"]:
+        return f"{name} has not reported for {silent}"
+    contact = agent["contactSeconds"]
+    known = "never" if contact is None else f"{duration_text(int(contact))} ago"
+    problem = f": {agent['problem']}" if agent["problem"] else ""
+    return f"{name} reported {silent} ago, API server last answered {known}{problem}"
+
+
+def _adjustments(judged: JsonObject) -> Iterator[str]:
+    count = count_text(len(judged["objects"]), "adjustment", "adjustments")
+    yield f"{count}: {judged['verdict']} at {judged['since']}"
+    for text in sorted(set(judged["errors"].values())):
+        yield f"  {text}"
+    if judged["problem"]:
+        yield f"adjustments file: {judged['problem']}"
+
+
+def _object(found: JsonObject) -> str:
+    path = f"{found['namespace']}/{found['name']}".strip("/")
+    generation = f" generation {found['generation']}" if found["generation"] else ""
+    return f"{found['kind']} {path}".strip() + generation
 
 
 def _node(node: JsonObject) -> str:
@@ -156,9 +359,10 @@ def _containers(containers: list[JsonObject]) -> str:
         "CPUs",
         "exclusive",
     )
-    verified = any(one["verification"] for one in containers)
+    texts = [in_force_text(one) for one in containers]
+    known = any(text != "-" for text in texts)
     return format_table(
-        (*header, "nodes", "request from", *(("in force",) if verified else ())),
+        (*header, "nodes", "request from", *(("in force",) if known else ())),
         [
             (
                 f"{one['namespace']}/{one['pod']}/{one['name']}",
@@ -171,11 +375,71 @@ def _containers(containers: list[JsonObject]) -> str:
                 one["exclusive"] or "-",
                 one["mems"] or "any",
                 f"{one['source']} ({one['accuracy']})",
-                *((in_force_text(one["verification"]),) if verified else ()),
+                *((text,) if known else ()),
             )
-            for one in containers
+            for one, text in zip(containers, texts, strict=True)
         ],
     )
+
+
+def _reservations(reservations: list[JsonObject]) -> str:
+    return format_table(
+        ("reserved for", "asks", "memory", "pool", "CPUs", "nodes", "request from"),
+        [
+            (
+                f"{one['namespace']}/{one['pod']}/{one['name']}",
+                cpus_text(one["request"]["cpu"]),
+                size_text(one["request"]["memory"]),
+                one["pool"],
+                one["cpus"] or "shared",
+                one["mems"] or "any",
+                one["source"],
+            )
+            for one in reservations
+        ],
+    )
+
+
+def _prepared_claims(claims: list[JsonObject], containers: list[JsonObject]) -> str:
+    titles = {
+        one["id"]: f"{one['namespace']}/{one['pod']}/{one['name']}"
+        for one in containers
+    }
+    return format_table(
+        ("prepared claim", "CPUs", "devices", "containers"),
+        [
+            (
+                f"{one['namespace']}/{one['name']}",
+                one["cpus"],
+                " ".join(f"{part['device']}:{part['cpus']}" for part in one["devices"]),
+                " ".join(titles.get(key, key) for key in one["containers"]) or "-",
+            )
+            for one in claims
+        ],
+    )
+
+
+def _sandboxes(sandboxes: list[JsonObject]) -> str:
+    return format_table(
+        ("virtual machine", "handler", "CPUs", "nodes", "in force"),
+        [
+            (
+                f"{one['namespace']}/{one['pod']}",
+                one["handler"],
+                one["decided"]["cpus"] or "any",
+                one["decided"]["mems"] or "any",
+                _sandbox_in_force(one),
+            )
+            for one in sandboxes
+        ],
+    )
+
+
+def _sandbox_in_force(one: JsonObject) -> str:
+    if one["why"]:
+        return f"no: {one['why']}"
+    pinned = any(one["decided"].values())
+    return "yes" if one["inForce"] else "pending" if pinned else "-"
 
 
 def _row(title: str, text: str) -> str:
@@ -209,6 +473,8 @@ def class_tables(found: JsonObject) -> Iterator[str]:
         yield format_table(_BLOCKIO, [_blockio_row(one) for one in blockio["classes"]])
     if (memory := found["memory"]) and memory["classes"]:
         yield format_table(_MEMORY, [_memory_row(one) for one in memory["classes"]])
+    if limits := found["topTier"]:
+        yield format_table(_TOP_TIER, [_limit_row(one) for one in limits])
 
 
 def _rdt_row(one: JsonObject) -> tuple[str, ...]:
@@ -226,6 +492,13 @@ def _blockio_row(one: JsonObject) -> tuple[str, ...]:
 
 def _memory_row(one: JsonObject) -> tuple[str, ...]:
     return (one["name"], one["kind"], one["settings"], _count(one))
+
+
+def _limit_row(one: JsonObject) -> tuple[str, ...]:
+    state = "written" if one["written"] else "not written yet"
+    if one["why"]:
+        state = f"not in force: {one['why']}"
+    return (one["container"], size_text(one["limit"]), state)
 
 
 def _count(one: JsonObject) -> str:

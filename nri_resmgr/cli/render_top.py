@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from nri_resmgr.cli.amounts import count_cpus, duration_text, size_text
-from nri_resmgr.cli.render_status import CPU_KINDS, session_text
+from nri_resmgr.cli.render_status import CPU_KINDS, pending_text, session_text
 from nri_resmgr.values import CpuSet
 from nri_resmgr.values.documents import JsonObject
 
@@ -114,6 +114,8 @@ def _head(state: JsonObject, paint: Paint) -> Iterator[str]:
     yield f"runtime   {session_text(state)}"
     if error := state["configuration"]["error"]:
         yield paint("high", f"configuration refused: {error['why']}")
+    if pending := pending_text(state):
+        yield f"updates   {pending}"
     cpus = state["cpus"]
     counts = "  ".join(f"{word} {count_cpus(cpus[word])}" for word in CPU_KINDS)
     yield f"CPUs      {counts}  of {count_cpus(cpus['online'])}"

@@ -14,12 +14,13 @@ import msgspec
 import yaml
 from google.protobuf.json_format import MessageToDict
 
-from nri_resmgr.cli.chosen_machine import named_machine
-from nri_resmgr.cli.flags import add_output
+from nri_resmgr.cli.chosen_machine import named_machine, readable
+from nri_resmgr.cli.flags import Parser, add_output
 from nri_resmgr.cli.simulate import BadFile
 from nri_resmgr.cli.tables import format_changes
 from nri_resmgr.config import parse_config
-from nri_resmgr.host.text_file import UnreadableFile, read_text_file
+from nri_resmgr.host.bounded import RECORDING, read_lines
+from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.log.output import LogFormat, configure_logging
 from nri_resmgr.recordings.entries import (
     Answered,
@@ -30,20 +31,22 @@ from nri_resmgr.recordings.entries import (
     MachineChanged,
     RecordedCheckpoint,
     RecordedRefusal,
+    Recording,
 )
+from nri_resmgr.recordings.text import load_recording
 from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import Outcome, Replacements
-from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
+from nri_resmgr.values.printable import printable, printable_json
 
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr run --record /var/lib/nri-resmgr/today.rec    record a node
-  nri-resmgr replay today.rec                              does this version differ?
-  nri-resmgr replay today.rec --config-file new.yaml       would this configuration?
+  nri-resmgr replay today.rec                              what this version changes
+  nri-resmgr replay today.rec --config-file new.yaml       what another document changes
   nri-resmgr replay today.rec --show                       print its messages
 
 exit status: 0 nothing differs; 1 something differs, or failed; 2 bad input
@@ -56,10 +59,7 @@ _HEADER: Final = ("after", "container", "what", "recorded", "now")
 _SECOND: Final = 1_000_000_000
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser,
-    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
-) -> None:
+def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = (
         "Send the requests of a recording to the real plugin, at their recorded times, "
@@ -88,15 +88,13 @@ def add_arguments(
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay a recording, or print it.
-
-    Raises:
-        ResmgrError: Bad input.
-    """
-    recording = _load(options.file)
+    """Replay a recording, or print it."""
+    path = options.file
+    with readable(path):
+        recording = load_recording(read_lines(path, RECORDING), str(path))
     if recording.cut:
         print(
-            f"nri-resmgr: {recording.cut}; only what is before is used",
+            f"nri-resmgr: {printable(recording.cut)}; only what is before is used",
             file=sys.stderr,
         )
     if options.show:
@@ -108,15 +106,6 @@ def run(options: argparse.Namespace) -> int:
     outcome = asyncio.run(replay.run())
     print(show_outcome(recording, outcome, options.output))
     return int(bool(outcome.differences))
-
-
-def _load(path: Path) -> Recording:
-    try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            return load_recording(lines, str(path))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UnreadableFile(path, why) from None
 
 
 def _replacements(options: argparse.Namespace) -> Replacements:
@@ -146,7 +135,7 @@ def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
             "differences": documents,
             "cut": recording.cut,
         }
-        return json.dumps(found, indent=2)
+        return printable_json(json.dumps(found, indent=2))
     counts = f"{outcome.requests} requests, {outcome.decisions} decisions"
     if not outcome.differences:
         return f"{counts}: no difference"
@@ -164,15 +153,15 @@ def print_recording(recording: Recording, output: str) -> None:
     if output == "json":
         for entry in recording.entries:
             row = {"after": (entry.time - began) / _SECOND, **_plain(entry)}
-            print(json.dumps(row))
+            print(printable_json(json.dumps(row)))
         return
     header = recording.header
-    print(f"recorded by nri-resmgr {header.version or '(unknown)'}")
+    print(f"recorded by nri-resmgr {printable(header.version) or '(unknown)'}")
     print(format_tree(header.machine))
     for entry in recording.entries:
-        print(f"\n{_after(entry.time, began)}  {_headline(entry)}")
+        print(f"\n{_after(entry.time, began)}  {printable(_headline(entry))}")
         for line in _body(entry):
-            print(f"    {line}")
+            print(f"    {printable(line)}")
 
 
 def _after(time: int, began: int) -> str:
@@ -206,6 +195,7 @@ _KINDS: Final[Mapping[type[Entry], str]] = {
     MachineChanged: "machinechanged",
 }
 
+
 _HEADLINES: Final = {
     RecordedCheckpoint: "state of an earlier process",
     Configured: "configuration in force",
@@ -216,10 +206,8 @@ _HEADLINES: Final = {
 def _body(entry: Entry) -> Iterator[str]:
     match entry:
         case Called() | Answered():
-            text = (
-                yaml.safe_dump(_message(entry), sort_keys=False) if entry.body else ""
-            )
-            yield from () if text == "{}\n" else text.splitlines()
+            if message := _message(entry):
+                yield from yaml.safe_dump(message, sort_keys=False).splitlines()
         case Decided():
             for one in entry.reasons:
                 where = f"CPUs {one.cpus or 'any'}, nodes {one.mems or 'any'}"
@@ -243,23 +231,20 @@ def _message(entry: Called | Answered) -> JsonObject:
 
 
 def _plain(entry: Entry) -> JsonObject:
-    kind = _KINDS[type(entry)]
+    row: JsonObject = {"kind": _KINDS[type(entry)]}
     match entry:
         case Called() | Answered():
-            row = {"method": entry.method, "number": entry.number}
-            sender = "plugin" if entry.is_ours else "runtime"
-            row |= {"sender": sender, "message": _message(entry)}
+            row |= {"method": entry.method, "number": entry.number}
+            row["sender"] = "plugin" if entry.is_ours else "runtime"
+            row["message"] = _message(entry)
             if isinstance(entry, Answered) and entry.code:
                 row |= {"code": entry.code, "why": entry.why}
-            return {"kind": kind, **row}
         case Decided():
-            return {
-                "kind": kind,
-                "event": entry.event,
-                "containers": list(_body(entry)),
-            }
+            row |= {"event": entry.event, "containers": list(_body(entry))}
         case RecordedRefusal():
-            return {"kind": kind, "title": entry.title, "why": entry.why}
+            row |= {"title": entry.title, "why": entry.why}
         case Configured() | RecordedCheckpoint():
-            return {"kind": kind, "text": entry.text}
-    return {"kind": kind, "machine": list(_body(entry))}
+            row["text"] = entry.text
+        case MachineChanged():
+            row["machine"] = list(_body(entry))
+    return row

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
-from nri_resmgr.cli.flags import Flags, add_host_flags, add_output
+from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
 from nri_resmgr.cli.tables import format_changes, format_table
 from nri_resmgr.host.text_file import read_text_file
+from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.log.levels import levels
 from nri_resmgr.log.output import LogFormat, configure_logging
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.compare import REFUSED, changes_between
-from nri_resmgr.scenario.document import (
-    changes_document,
-    findings_document,
-    largest_of,
-)
-from nri_resmgr.scenario.findings import Findings, PlacedContainer, Spread, findings_of
+from nri_resmgr.scenario.findings import Findings, PlacedContainer, findings_of
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode, RefusedRequest
 from nri_resmgr.scenario.picture import picture_html, picture_svg
@@ -30,6 +27,8 @@ from nri_resmgr.scenario.play import Player
 from nri_resmgr.scenario.steps import Scenario
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError, format_cpus
+from nri_resmgr.values.documents import JsonObject, to_plain
+from nri_resmgr.values.printable import printable, printable_json
 
 _EXAMPLES: Final = """\
 examples:
@@ -43,6 +42,9 @@ WORKLOAD is a scenario, or Kubernetes manifests of pods, Deployments and the lik
 exit status: 0 done, also if containers were refused; 1 the two configurations of
 --against differ; 2 bad input
 """
+
+# Increased when a key of the JSON form is removed or changes its meaning.
+FORMAT: Final = 1
 
 _SUFFIXES: Final = (".svg", ".html")
 _PLACEMENTS: Final = (
@@ -76,10 +78,8 @@ class NoPicture(InputError):
         return f"--picture {self.path}: {self.why}"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
         "Place a workload by the real policy, on this machine or on a synthetic one. "
         "Show the placements, what is refused, and the headroom."
@@ -94,7 +94,7 @@ def add_arguments(
         help="a synthetic machine such as 2s2n4c2t, or a file of `topology dump`; "
         "default is the scenario's, or this machine",
     )
-    add_host_flags(Flags(parser, environment))
+    add_host_flags(parser)
     parser.add_argument(
         "--config-file",
         type=Path,
@@ -117,38 +117,44 @@ def add_arguments(
 
 
 def run(options: argparse.Namespace) -> int:
-    """Play the workload, with one or two configurations, and print the result.
-
-    Raises:
-        ResmgrError: Bad input, or this machine cannot be read.
-    """
+    """Play the workload, with one or two configurations, and print the result."""
     if options.picture and options.picture.suffix not in _SUFFIXES:
         expected = " or ".join(_SUFFIXES)
         raise NoPicture(options.picture, f"expected a name that ends in {expected}")
     # The tables show the decisions; only warnings, as of the configuration, are new.
     configure_logging("warning", LogFormat.TEXT)
+    levels.set("app.observing.refusal_log", "error")
+    text = read_text_file(options.workload)
     try:
-        scenario = read_workload(read_text_file(options.workload))
+        scenario = read_workload(text)
     except InputError as mistake:
         raise BadFile(options.workload, mistake) from None
     spec = options.topology or scenario.machine
     machine = named_machine(spec) if spec else this_machine(options)
-    found = _play(machine, scenario, options.config_file)
+    # A synthetic machine has no cgroups, unless their folder is named besides.
+    has_host = not spec or options.host_root != "/"
+    tree = HostTree(options.host_root) if has_host else None
+    found = _play(machine, scenario, options.config_file, tree)
     if options.picture:
         _draw(found, options.picture)
     if options.against is None:
         print(show_findings(found, options.output))
         return 0
-    other = _play(machine, scenario, options.against)
+    other = _play(machine, scenario, options.against, tree)
     text, differ = show_changes(found, other, options.output)
     print(text)
     return int(differ)
 
 
-def _play(machine: Machine, scenario: Scenario, config_file: Path | None) -> Findings:
+def _play(
+    machine: Machine,
+    scenario: Scenario,
+    config_file: Path | None,
+    tree: Tree | None,
+) -> Findings:
     document = read_text_file(config_file) if config_file else scenario.document
     try:
-        node = InProcessNode(machine, document)
+        node = InProcessNode(machine, document, tree)
     except InputError as mistake:
         raise BadFile(config_file or Path("the scenario"), mistake) from None
     Player(node).play(scenario)
@@ -166,7 +172,7 @@ def _draw(found: Findings, path: Path) -> None:
 def show_findings(found: Findings, output: str) -> str:
     """Format findings as tables, or as JSON."""
     if output == "json":
-        return json.dumps(findings_document(found), indent=2)
+        return printable_json(json.dumps(_findings_document(found), indent=2))
     return "\n\n".join(_sections(found))
 
 
@@ -174,11 +180,43 @@ def show_changes(first: Findings, second: Findings, output: str) -> tuple[str, b
     """Format the differences; return also whether there are any."""
     changes = changes_between(first, second)
     if output == "json":
-        return json.dumps(changes_document(changes), indent=2), bool(changes)
+        document = {"format": FORMAT, "changes": to_plain(changes)}
+        return printable_json(json.dumps(document, indent=2)), bool(changes)
     if not changes:
         return "no difference", False
     rows = ((one.title, one.what, one.before, one.after) for one in changes)
     return format_changes(_CHANGES, rows, REFUSED), True
+
+
+def _findings_document(found: Findings) -> JsonObject:
+    """Return findings as dictionaries, lists, texts and numbers.
+
+    CPUs and nodes are in the kernel's list format, CPU amounts in thousandths, memory
+    in bytes; ``largest`` is the most whole CPUs for one more container.
+    """
+    return {
+        "format": FORMAT,
+        "kind": found.kind,
+        "containers": [to_plain(one) for one in found.placements],
+        "refusals": [to_plain(one) for one in found.refusals],
+        # `to_plain` leaves empty labels out; scripts expect the key.
+        "pools": [
+            {**to_plain(one), "labels": dict(one.labels), "largest": _largest_of(one)}
+            for one in found.pools
+        ],
+        "largest": to_plain(found.largest),
+        "stranded": str(found.stranded),
+        "spread": {
+            "exclusive": to_plain(found.spread),
+            "shared": to_plain(found.shared_spread),
+        },
+    }
+
+
+def _largest_of(pool: PoolUse) -> int:
+    """Return the most whole CPUs that a pool could grant to one more container."""
+    grantable = pool.shared | pool.isolated
+    return min(pool.free // 1000, len(pool.cpus)) if grantable else 0
 
 
 def _sections(found: Findings) -> Iterator[str]:
@@ -188,8 +226,9 @@ def _sections(found: Findings) -> Iterator[str]:
     if found.refusals:
         refused = (f"  {_sentence(one)}" for one in found.refusals)
         yield "\n".join(("refused", *refused))
-    yield format_table(_POOLS, (_pool(one) for one in found.pools))
-    yield "\n".join(_headroom(found))
+    if found.pools:  # else no amounts are accounted for
+        yield format_table(_POOLS, (_pool(one) for one in found.pools))
+        yield "\n".join(_headroom(found))
     if scattered := tuple(_scattered(found)):
         yield "\n".join(scattered)
 
@@ -209,7 +248,8 @@ def _placement(one: PlacedContainer) -> Sequence[str]:
 
 
 def _sentence(one: RefusedRequest) -> str:
-    return one.why if one.why.startswith(one.title) else f"{one.title}: {one.why}"
+    about = "" if one.why.startswith(one.title) else f"{one.title}: "
+    return printable(f"{about}{one.why}")
 
 
 def _pool(one: PoolUse) -> Sequence[str]:
@@ -223,7 +263,7 @@ def _pool(one: PoolUse) -> Sequence[str]:
         str(one.cpus),
         f"{format_cpus(one.granted)} of {format_cpus(one.capacity)}",
         format_cpus(one.free),
-        str(largest_of(one)),
+        str(_largest_of(one)),
         memory,
     )
 
@@ -240,22 +280,11 @@ def _headroom(found: Findings) -> Iterator[str]:
 
 
 def _scattered(found: Findings) -> Iterator[str]:
-    for kind, spread in (
-        ("exclusive", found.spread),
-        ("shared", found.shared_spread),
-    ):
-        for part, titles in _parts(spread):
-            names = ", ".join(titles[:_MOST_NAMES])
-            more = len(titles) - _MOST_NAMES
-            rest = f" and {more} more" if more > 0 else ""
-            yield f"{kind} CPUs in several {part}: {len(titles)} ({names}{rest})"
-
-
-def _parts(spread: Spread) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for part, titles in (
-        ("sockets", spread.sockets),
-        ("NUMA nodes", spread.nodes),
-        ("L3 caches", spread.l3),
-    ):
-        if titles:
-            yield part, titles
+    parts = {"sockets": "sockets", "nodes": "NUMA nodes", "l3": "L3 caches"}
+    for kind, spread in (("exclusive", found.spread), ("shared", found.shared_spread)):
+        for key, part in parts.items():
+            if titles := getattr(spread, key):
+                names = printable(", ".join(titles[:_MOST_NAMES]))
+                more = len(titles) - _MOST_NAMES
+                rest = f" and {more} more" if more > 0 else ""
+                yield f"{kind} CPUs in several {part}: {len(titles)} ({names}{rest})"

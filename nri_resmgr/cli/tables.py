@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from nri_resmgr.values.printable import printable
+
 
 def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Align columns, two blanks apart.
+    """Align columns, two blanks apart; cells are made printable.
 
     >>> print(format_table(("name", "CPUs"), [("web", "0-3"), ("database", "4")]))
     name      CPUs
     web       0-3
     database  4
     """
-    lines = [tuple(header), *(tuple(row) for row in rows)]
+    lines = [tuple(header), *(tuple(map(printable, row)) for row in rows)]
     widths = [max(len(line[n]) for line in lines) for n in range(len(header))]
     return "\n".join(
         "  ".join(
@@ -38,7 +40,7 @@ def format_changes(
     for row in rows:
         *first, what, before, after = row
         if what == refused:
-            sentences += [f"  {one}" for one in (before, after) if one]
+            sentences += [f"  {printable(one)}" for one in (before, after) if one]
             before, after = (refused if one else "" for one in (before, after))
         cells.append((*first, what, before or "-", after or "-"))
     table = format_table(header, cells)

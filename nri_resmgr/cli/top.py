@@ -12,12 +12,14 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from nri_resmgr.cli.flags import Flags, add_control_flag, add_output
+from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.render_top import Paint, colored, plain, render_frame
+from nri_resmgr.cli.streams import write_unfiltered
 from nri_resmgr.control.client import AnswerLost, Client, NoDaemon
+from nri_resmgr.values.printable import printable, printable_data, printable_json
 
 _INTERVAL: Final = 2.0  # seconds
 _MIN_INTERVAL, _MAX_INTERVAL = 0.1, 3600.0
@@ -30,10 +32,8 @@ _ERASE_LINE: Final = "\x1b[K"
 _ERASE_BELOW: Final = "\x1b[J"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
         "Draw the machine's CPUs with the containers that hold them, memory by node, "
         "and pressure, repeatedly. q or Ctrl-C ends it."
@@ -47,13 +47,7 @@ def add_arguments(
         metavar="SECONDS",
         help="time between two frames in seconds, default %(default)s",
     )
-    add_control_flag(Flags(parser, environment))
-    add_output(
-        parser,
-        "text",
-        "json",
-        help_text="text, or a JSON object per frame; default %(default)s",
-    )
+    add_client_flags(parser, "text, or a JSON object per frame; default %(default)s")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -79,20 +73,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_all(options: argparse.Namespace, text: Callable[[], str]) -> int:
-    print(text(), flush=True)
+    write_unfiltered(f"{text()}\n")
     while not options.once:
         time.sleep(options.interval)
-        print(f"\n{text()}" if options.output == "text" else text(), flush=True)
+        gap = "\n" if options.output == "text" else ""
+        write_unfiltered(f"{gap}{text()}\n")
     return 0
 
 
 def _data(client: Client) -> str:
     both = {"state": client.get("/v1/state"), "host": client.get("/v1/host")}
-    return json.dumps(both)
+    return printable_json(json.dumps(both))
 
 
 def _frame(client: Client, paint: Paint) -> str:
-    state, host = client.get("/v1/state"), client.get("/v1/host")
+    state = printable_data(client.get("/v1/state"))
+    host = printable_data(client.get("/v1/host"))
     return render_frame(state, host, shutil.get_terminal_size().columns, paint)
 
 
@@ -100,14 +96,14 @@ def _frame_or_why(client: Client, paint: Paint) -> str:
     try:
         return _frame(client, paint)
     except (NoDaemon, AnswerLost) as error:  # it may be restarted
-        return str(error)
+        return printable(str(error))
 
 
 def _draw(frame: str) -> None:
     # One line less than there are: after the last one the screen would scroll.
     lines = frame.splitlines()[: shutil.get_terminal_size().lines - 1]
     text = "".join(f"{line}{_ERASE_LINE}\n" for line in lines)
-    print(f"{_FROM_THE_TOP}{text}{_ERASE_BELOW}", end="", flush=True)
+    write_unfiltered(f"{_FROM_THE_TOP}{text}{_ERASE_BELOW}")
 
 
 def _is_ended(seconds: float) -> bool:
@@ -130,11 +126,11 @@ def _alternate_screen() -> Iterator[None]:
     before = termios.tcgetattr(keys) if keys is not None else None
     if keys is not None:
         tty.setcbreak(keys)
-    print(_ENTER, end="")
+    write_unfiltered(_ENTER)
     try:
         yield
     finally:
-        print(_LEAVE, end="", flush=True)
+        write_unfiltered(_LEAVE)
         if keys is not None and before is not None:
             termios.tcsetattr(keys, termios.TCSADRAIN, before)
 

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
-from nri_resmgr.cli.chosen_machine import this_machine
-from nri_resmgr.cli.flags import Flags, add_host_flags, add_output
+from nri_resmgr.cli.chosen_machine import readable, this_machine
+from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
 from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
-from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import HostError
+from nri_resmgr.values.printable import printable_json
 
 
 @dataclass(eq=False)
@@ -36,16 +34,14 @@ class CannotWrite(HostError):
         return f"cannot write {self.path}: {self.why.lower()}"
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = "Show the machine as the policies see it."
     parser.epilog = (
         "examples: topology -o json; topology dump node7.tgz; "
         "topology --load node7.tgz; topology --machine 2s2n8c2t sysfs /tmp/host"
     )
-    add_host_flags(Flags(parser, environment))
+    add_host_flags(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--machine", metavar="SPEC", help="a synthetic machine, such as 2s2n8c2t"
@@ -70,35 +66,32 @@ def add_arguments(
 
 def run(options: argparse.Namespace) -> int:
     """Show the machine, or write it."""
-    status: int = options.action(options)
-    return status
+    options.action(options)
+    return 0
 
 
-def show(options: argparse.Namespace) -> int:
+def show(options: argparse.Namespace) -> None:
     """Print the machine as a tree, JSON or YAML."""
     machine = _machine(options)
     match options.output:
         case "json":
-            json.dump(to_document(machine), sys.stdout, indent=2)
-            print()
+            print(printable_json(json.dumps(to_document(machine), indent=2)))
         case "yaml":
             yaml.safe_dump(to_document(machine), sys.stdout, sort_keys=False)
         case _:
             print(format_tree(machine))
-    return 0
 
 
-def dump(options: argparse.Namespace) -> int:
+def dump(options: argparse.Namespace) -> None:
     """Write the machine and the files it was read from to one archive."""
     try:
         machine = write_dump(_tree(options), options.file)
     except OSError as error:
         raise CannotWrite(options.file, error.strerror or str(error)) from None
     print(f"{options.file}: {len(machine.online)} CPUs, {len(machine.nodes)} nodes")
-    return 0
 
 
-def sysfs(options: argparse.Namespace) -> int:
+def sysfs(options: argparse.Namespace) -> None:
     """Write the machine as sysfs files."""
     machine = _machine(options)
     try:
@@ -106,14 +99,13 @@ def sysfs(options: argparse.Namespace) -> int:
     except OSError as error:
         raise CannotWrite(options.folder, error.strerror or str(error)) from None
     print(f"{options.folder}: a host root with the sysfs files of the machine")
-    return 0
 
 
 def _machine(options: argparse.Namespace) -> Machine:
     if options.machine is not None:
         return parse_spec(options.machine)
     if options.load is not None:
-        with _reading(options.load):
+        with readable(options.load):
             return load_dump(options.load)
     return this_machine(options)
 
@@ -122,15 +114,6 @@ def _tree(options: argparse.Namespace) -> Tree:
     if options.machine is not None:
         return sysfs_files(parse_spec(options.machine))
     if options.load is not None:
-        with _reading(options.load):
+        with readable(options.load):
             return load_files(options.load)
     return HostTree(options.host_root)
-
-
-@contextlib.contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UnreadableFile(path, why) from None

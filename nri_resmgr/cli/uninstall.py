@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 
+from nri_resmgr.cli.flags import Parser
 from nri_resmgr.cli.install import Folders, add_folder_flags, uninstall
 from nri_resmgr.daemon.defaults import DEFAULT_NAME
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser,
-    environment: Mapping[str, str],  # noqa: ARG001 - no flag has a variable
-) -> None:
+def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = "Remove launchers that `install` wrote."
     parser.add_argument(

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.cli.amounts import count_text
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.stub import Container, Pod
@@ -29,10 +30,11 @@ class Workload(msgspec.Struct, frozen=True):
     @property
     def asks(self) -> str:
         """The CPU request in words."""
-        whole, rest = divmod(self.milli_cpus, 1000)
-        if rest or not whole:
-            return f"{rest}m" if rest else "nothing"
-        return "1 CPU" if whole == 1 else f"{whole} CPUs"
+        if not self.milli_cpus:
+            return "nothing"
+        if self.milli_cpus % 1000:
+            return f"{self.milli_cpus}m"
+        return count_text(self.milli_cpus // 1000, "CPU", "CPUs")
 
     @property
     def pod(self) -> Pod:

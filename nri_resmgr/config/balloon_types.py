@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from nri_resmgr.classes.irq.requests import IrqRule
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.interrupts import read_irq_rule
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.node_topology import SHOW_CONTAINERS
+from nri_resmgr.config.table import (
+    Fields,
+    Table,
+    read_choice,
+    read_fields,
+    read_flag,
+    read_number,
+    read_text,
+    read_texts,
+)
 from nri_resmgr.values import CpuSet, InputError
 
 RESERVED: Final = "reserved"
 """The built-in type of the node's own containers."""
-
-INEFFECTIVE: Final = ("showContainersInNrt",)
-"""Keys of a type that have no effect yet."""
 
 # Not allowed in a composite type, whose CPUs are those of its components.
 _NOT_OF_COMPOSITES: Final = (
@@ -36,33 +43,6 @@ _NOT_WITH_CPUS: Final = ("minCPUs", "maxCPUs", "minBalloons", "maxBalloons")
 _MOST: Final = 1 << 16
 _SHARE: Final = ("system", "package", "die", "numa", "l2cache", "core", "thread")
 _KINDS: Final = ("dram", "hbm", "pmem", "cxl")
-_KEYS: Final = (
-    "name",
-    "components",
-    "componentCreation",
-    "namespaces",
-    "matchExpressions",
-    "groupBy",
-    "minCPUs",
-    "maxCPUs",
-    "minBalloons",
-    "maxBalloons",
-    "preferSpreadingPods",
-    "preferPerNamespaceBalloon",
-    "preferNewBalloons",
-    "shareIdleCPUsInSame",
-    "hideHyperthreads",
-    "allocatorPriority",
-    "memoryTypes",
-    "pinMemory",
-    "schedulingClass",
-    "irqClaim",
-    "irqMode",
-    "rdtClass",
-    "blockioClass",
-    *_NOT_OF_COMPOSITES,
-    *INEFFECTIVE,
-)
 
 
 class ExpressionConfig(msgspec.Struct, frozen=True):
@@ -130,44 +110,36 @@ class ClassNames(msgspec.Struct, frozen=True):
 
 
 def read_balloon_types(spec: Table, names: ClassNames) -> tuple[BalloonTypeConfig, ...]:
-    """Read ``balloonTypes``.
-
-    Raises:
-        BadSetting: The first error; its ``path`` is its place.
-    """
-    rows = spec.tables("balloonTypes", *_KEYS)
-    found: dict[str, BalloonTypeConfig] = {}
-    for row in rows:
-        name = row.name("name")
-        if name in found:
-            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
-        found[name] = _type(row, name, names)
+    """Read ``balloonTypes``."""
+    found = {
+        name: _type(row, name, names)
+        for name, row in spec.named("balloonTypes", *_KEYS)
+    }
     _check_components(found)
     return tuple(found.values())
 
 
-def read_expressions(table: Table, key: str) -> tuple[ExpressionConfig, ...]:
+def read_expressions(
+    table: Table, key: str, _: object = None
+) -> tuple[ExpressionConfig, ...]:
     """Read a list of expressions; the builder of the policy validates them."""
     return tuple(
         ExpressionConfig(
-            row.text("key", ""),
-            row.name("operator"),
-            row.texts("values", ()),
-            row.path,
+            row.text("key"), row.name("operator"), row.texts("values"), row.path
         )
         for row in table.tables(key, "key", "operator", "values")
     )
 
 
 def _type(row: Table, name: str, names: ClassNames) -> BalloonTypeConfig:
-    found = BalloonTypeConfig(
-        path=row.path,
-        name=name,
-        **_containers(row),
-        **_size(row),
-        **_cpus(row, names.loads),
+    defaults = BalloonTypeConfig(path=row.path, name=name)
+    found = msgspec.structs.replace(
+        defaults,
+        loads=row.choices("loads", names.loads),
+        interrupts=_interrupts(row),
+        **read_fields(row, _FIELDS, defaults),
     )
-    row.flag("showContainersInNrt", default=False)  # validated, without effect
+    row.flag(SHOW_CONTAINERS)  # `read_node_topology` reads them all
     _check_sizes(found)
     _check_keys(row, found)
     if row.rows.get("schedulingClass"):
@@ -175,85 +147,75 @@ def _type(row: Table, name: str, names: ClassNames) -> BalloonTypeConfig:
     return found
 
 
-def _containers(row: Table) -> dict[str, Any]:
-    """Read which containers a type is for, and the classes that they get."""
-    parts = row.tables("components", "balloonType")
-    return {
-        "components": tuple(part.name("balloonType") for part in parts),
-        "balance_components": row.choice(
-            "componentCreation", ("all", "balance-balloons"), "all"
-        )
-        != "all",
-        "namespaces": row.texts("namespaces", ()),
-        "expressions": read_expressions(row, "matchExpressions"),
-        "group_by": row.text("groupBy", ""),
-        "spread_pods": row.flag("preferSpreadingPods", default=False),
-        "per_namespace": row.flag("preferPerNamespaceBalloon", default=False),
-        "prefer_new": row.flag("preferNewBalloons", default=False),
-        "scheduling_class": row.text("schedulingClass", ""),
-        "cpu_class": row.text("cpuClass", ""),
-        "interrupts": _interrupts(row),
-        "rdt_class": row.text("rdtClass", ""),
-        "blockio_class": row.text("blockioClass", ""),
-    }
-
-
-def _size(row: Table) -> dict[str, Any]:
-    return {
-        "min_cpus": row.number("minCPUs", 0, _MOST, 0),
-        # Negative: nri-plugins' notation for a type without CPUs; 0 is no limit.
-        "max_cpus": row.number("maxCPUs", -_MOST, _MOST, 0),
-        "min_balloons": row.number("minBalloons", 0, _MOST, 0),
-        "max_balloons": row.number("maxBalloons", 0, _MOST, 0),
-        "memory_types": _kinds(row),
-        "pin_memory": _flag(row, "pinMemory"),
-    }
-
-
-def _cpus(row: Table, loads: Sequence[str]) -> dict[str, Any]:
-    return {
-        "cpus": _explicit_cpus(row),
-        "share_idle": row.choice("shareIdleCPUsInSame", ("", *_SHARE), ""),
-        "close_to": row.texts("preferCloseToDevices", ()),
-        "far_from": row.texts("preferFarFromDevices", ()),
-        "prefer_isolated": row.flag("preferIsolCpus", default=False),
-        "core_type": row.choice("preferCoreType", ("performance", "efficient"), ""),
-        "hide_hyperthreads": row.flag("hideHyperthreads", default=False),
-        "topology_balancing": _flag(row, "allocatorTopologyBalancing"),
-        "spread_on_cores": _flag(row, "preferSpreadOnPhysicalCores"),
-        "priority": row.choice(
-            "allocatorPriority", ("high", "normal", "low", "none"), "high"
-        ),
-        "loads": row.choices("loads", loads),
-    }
-
-
 def _interrupts(row: Table) -> IrqRule | None:
-    if not row.rows.get("irqClaim") and not row.rows.get("irqMode"):
+    if not row.rows.keys() & {"irqClaim", "irqMode"}:
         return None
-    return read_irq_rule(row)
+    rule = read_irq_rule(row)
+    return rule if rule.claim or rule.mode else None
 
 
-def _flag(row: Table, key: str) -> bool | None:
+def _components(row: Table, key: str, _: object) -> tuple[str, ...]:
+    parts = row.tables(key, "balloonType")
+    return tuple(part.name("balloonType") for part in parts)
+
+
+def _is_balanced(row: Table, key: str, _: object) -> bool:
+    return row.choice(key, ("all", "balance-balloons"), "all") != "all"
+
+
+def _optional_flag(row: Table, key: str, _: object) -> bool | None:
     # None where absent: the default is that of the whole policy, not false.
-    return row.flag(key, default=False) if key in row.rows else None
+    return row.flag(key) if key in row.rows else None
 
 
-def _kinds(row: Table) -> tuple[str, ...]:
+def _kinds(row: Table, key: str, _: object) -> tuple[str, ...]:
     # In any letter case, as nri-plugins reads them: "DRAM" is common.
-    lower = [text.lower() for text in row.texts("memoryTypes", ())]
-    return Table(row.path, {"memoryTypes": lower}).choices("memoryTypes", _KINDS)
+    return row.choices(key, _KINDS, any_case=True)
 
 
-def _explicit_cpus(row: Table) -> tuple[CpuSet, ...]:
+def _explicit_cpus(row: Table, key: str, _: object) -> tuple[CpuSet, ...]:
     # One set for the only balloon, or a list with one set for each balloon. A single
     # CPU is a number in YAML.
-    if not isinstance(row.rows.get("cpus"), list):
-        text = row.amount("cpus")
-        return () if text is None else (_listed(text, row.at("cpus")),)
-    texts = row.texts("cpus", ())
-    paths = (f"{row.at('cpus')}[{place}]" for place in range(len(texts)))
+    if not isinstance(row.raw(key, str, int, list), list):
+        text = row.amount(key)
+        return () if text is None else (_listed(text, row.at(key)),)
+    texts = row.texts(key)
+    paths = (f"{row.at(key)}[{place}]" for place in range(len(texts)))
     return tuple(_listed(text, path) for text, path in zip(texts, paths, strict=True))
+
+
+_FIELDS: Final[Fields] = {
+    "components": ("components", _components),
+    "componentCreation": ("balance_components", _is_balanced),
+    "namespaces": ("namespaces", read_texts),
+    "matchExpressions": ("expressions", read_expressions),
+    "groupBy": ("group_by", read_text),
+    "minCPUs": ("min_cpus", read_number(0, _MOST)),
+    # Negative: nri-plugins' notation for a type without CPUs; 0 is no limit.
+    "maxCPUs": ("max_cpus", read_number(-_MOST, _MOST)),
+    "minBalloons": ("min_balloons", read_number(0, _MOST)),
+    "maxBalloons": ("max_balloons", read_number(0, _MOST)),
+    "preferSpreadingPods": ("spread_pods", read_flag),
+    "preferPerNamespaceBalloon": ("per_namespace", read_flag),
+    "preferNewBalloons": ("prefer_new", read_flag),
+    "shareIdleCPUsInSame": ("share_idle", read_choice("", *_SHARE)),
+    "hideHyperthreads": ("hide_hyperthreads", read_flag),
+    "allocatorPriority": ("priority", read_choice("high", "normal", "low", "none")),
+    "memoryTypes": ("memory_types", _kinds),
+    "pinMemory": ("pin_memory", _optional_flag),
+    "schedulingClass": ("scheduling_class", read_text),
+    "rdtClass": ("rdt_class", read_text),
+    "blockioClass": ("blockio_class", read_text),
+    "cpus": ("cpus", _explicit_cpus),
+    "preferCloseToDevices": ("close_to", read_texts),
+    "preferFarFromDevices": ("far_from", read_texts),
+    "preferIsolCpus": ("prefer_isolated", read_flag),
+    "preferCoreType": ("core_type", read_choice("performance", "efficient")),
+    "allocatorTopologyBalancing": ("topology_balancing", _optional_flag),
+    "preferSpreadOnPhysicalCores": ("spread_on_cores", _optional_flag),
+    "cpuClass": ("cpu_class", read_text),
+}
+_KEYS: Final = (*_FIELDS, "loads", "irqClaim", "irqMode", SHOW_CONTAINERS)
 
 
 def _listed(text: str, path: str) -> CpuSet:

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from nri_resmgr.config.balloon_types import (
-    INEFFECTIVE,
     BalloonTypeConfig,
     ClassNames,
     ExpressionConfig,
@@ -22,47 +21,72 @@ from nri_resmgr.config.cpu_classes import (
     read_of_balloons,
 )
 from nri_resmgr.config.cpus import CpuChoice, read_cpus
-from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.foreign import read_services
 from nri_resmgr.config.interrupts import read_controllable
+from nri_resmgr.config.node_topology import SHOW_CONTAINERS, unshown_containers
 from nri_resmgr.config.policy_config import (
+    AGENT,
     MEMORY_KEYS,
+    PLACE_PODS,
+    PUBLISH,
     PolicyConfig,
-    ineffective_of_memory,
+    read_agent_use,
     read_control,
+    read_exclusivity,
     read_memory_use,
+    read_publish_use,
 )
-from nri_resmgr.config.scheduling import read_scheduling_by, read_scheduling_classes
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.scheduling import (
+    read_scheduling_by,
+    read_scheduling_classes,
+    scheduling_warnings,
+)
+from nri_resmgr.config.table import (
+    Fields,
+    Table,
+    read_choice,
+    read_fields,
+    read_flag,
+    read_texts,
+)
 from nri_resmgr.values.scheduling import SchedulingClass
 
-_SERVICES: Final = ("agent", "log", "instrumentation", "control", "dra")
-_SHOW_CONTAINERS: Final = "showContainersInNrt"
+_NO_CPUS: Final = (
+    "a balloon has the CPUs; count those of a CPU class, by publishExtendedResource"
+)
+
+_SERVICES: Final = (AGENT, "control", "dra")
 _SCHEDULING: Final = ("schedulingClasses", "schedulingBy")
 _CPU_CLASSES: Final = ("cpuClasses", "idleCPUClass", "turboDomain")
 _INTERRUPTS: Final = "controllableInterrupts"
+_FIELDS: Final[Fields] = {
+    "availableResources": ("available", read_cpus),
+    "reservedResources": ("reserved", read_cpus),
+    "reservedExact": ("reserved_exact", read_flag),
+    "reservedPerSocket": ("reserved_per_socket", read_flag),
+    "reservedPoolNamespaces": ("reserved_pool_namespaces", read_texts),
+    "pinCPU": ("pin_cpu", read_flag),
+    "pinMemory": ("pin_memory", read_flag),
+    "memoryBy": ("memory_by", read_choice("limit", "request")),
+    "allocatorTopologyBalancing": ("topology_balancing", read_flag),
+    "preferSpreadOnPhysicalCores": ("spread_on_cores", read_flag),
+    "onFailure": ("on_failure", read_choice("refuse", "shared")),
+    **PLACE_PODS,
+    "publishResources": ("publish_resources", read_flag),
+    "isolationAnnotations": ("isolation", read_flag),
+    "exclusivity": ("exclusivity", read_exclusivity),
+}
 _KEYS: Final = (
-    "availableResources",
-    "reservedResources",
-    "reservedExact",
-    "reservedPerSocket",
-    "reservedPoolNamespaces",
-    "pinCPU",
-    "pinMemory",
-    "memoryBy",
-    "allocatorTopologyBalancing",
-    "preferSpreadOnPhysicalCores",
+    *_FIELDS,
     "balloonTypes",
     "preserve",
     "loadClasses",
-    "onFailure",
-    "publishResources",
-    "isolationAnnotations",
     *_SCHEDULING,
     *_CPU_CLASSES,
     _INTERRUPTS,
-    _SHOW_CONTAINERS,
+    SHOW_CONTAINERS,
     *MEMORY_KEYS,
+    PUBLISH,
     *_SERVICES,
 )
 _LEVELS: Final = ("core", "l2cache")
@@ -86,7 +110,6 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
     """A ``BalloonsPolicy`` document.
 
     Attributes:
-        available: CPUs that may be used; None for all that are online.
         reserved: CPUs for reserved namespaces; None for any one.
         reserved_exact: Whether reserved containers never run elsewhere.
         reserved_per_socket: Whether every socket has a reserved balloon.
@@ -96,18 +119,17 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
         memory_by: ``limit`` or ``request``: which amount of memory counts.
         topology_balancing: Whether balloons are spread over the machine.
         spread_on_cores: Whether one thread of each core is taken first.
-        types: The balloon types that are listed.
         preserve: Containers that match any of these are not changed.
         load_classes: By name.
         scheduling_classes: By name.
         on_failure: ``refuse`` or ``shared``: what happens to a container that
             fits nowhere.
-        publish_resources: Whether resources are published to containers.
+        place_pods: ``off``, ``soft`` or ``strict``: whether room is reserved for all
+            containers of a pod when it is created.
     """
 
     kind: ClassVar[str] = "BalloonsPolicy"
 
-    available: CpuChoice | None = None
     reserved: CpuChoice | None = None
     reserved_exact: bool = False
     reserved_per_socket: bool = False
@@ -122,6 +144,7 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
     load_classes: Mapping[str, LoadClassConfig] = {}
     scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: str = "refuse"
+    place_pods: str = "off"
     publish_resources: bool = True
 
     @property
@@ -134,6 +157,23 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
         )
 
     @property
+    def preferred_devices(self) -> tuple[tuple[str, str], ...]:
+        """Path and name of the devices that balloon types should be near or far."""
+        return tuple(
+            (f"{one.path}.{key}[{place}]", name)
+            for one in self.types
+            for key, names in (
+                ("preferCloseToDevices", one.close_to),
+                ("preferFarFromDevices", one.far_from),
+            )
+            for place, name in enumerate(names)
+        )
+
+    def types_of_cpu_class(self, name: str) -> tuple[str, ...]:
+        """Return the names of the balloon types with a CPU class."""
+        return tuple(one.name for one in self.types if one.cpu_class == name)
+
+    @property
     def listed_types(self) -> tuple[str, ...]:
         """Names of the balloon types that are listed."""
         return tuple(one.name for one in self.types)
@@ -141,9 +181,6 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
 
 def read_balloons(top: Table) -> BalloonsConfig:
     """Read the ``spec`` of a document of this kind.
-
-    Raises:
-        BadSetting: The first error; its ``path`` is its place.
 
     Source:
         nri-plugins, ``BalloonsPolicy``: its names, defaults and meanings.
@@ -155,45 +192,29 @@ def read_balloons(top: Table) -> BalloonsConfig:
     types = read_balloon_types(spec, names)
     host, warnings = _host(spec)
     return BalloonsConfig(
-        available=read_cpus(spec.table("availableResources", "cpu")),
-        reserved=read_cpus(spec.table("reservedResources", "cpu")),
-        reserved_exact=spec.flag("reservedExact", default=False),
-        reserved_per_socket=spec.flag("reservedPerSocket", default=False),
-        reserved_pool_namespaces=spec.texts("reservedPoolNamespaces", ()),
-        pin_cpu=spec.flag("pinCPU", default=True),
-        pin_memory=spec.flag("pinMemory", default=True),
-        memory_by=spec.choice("memoryBy", ("limit", "request"), "limit"),
-        topology_balancing=spec.flag("allocatorTopologyBalancing", default=False),
-        spread_on_cores=spec.flag("preferSpreadOnPhysicalCores", default=False),
         types=types,
         preserve=read_expressions(preserve, "matchExpressions"),
         load_classes=loads,
-        on_failure=spec.choice("onFailure", ("refuse", "shared"), "refuse"),
-        publish_resources=spec.flag("publishResources", default=True),
-        isolation=spec.flag("isolationAnnotations", default=False),
         ineffective=tuple(_ineffective(spec)),
-        warnings=(*type_warnings(types), *warnings),
+        warnings=(*type_warnings(types), *warnings, *scheduling_warnings(spec)),
+        **read_fields(spec, _FIELDS, BalloonsConfig()),
         **scheduling,
         **host,
         **read_control(spec, "cpu"),
         **read_memory_use(spec),
+        **read_agent_use(spec, "podResourceAPI"),
+        **read_publish_use(spec, no_cpus=_NO_CPUS),
     )
 
 
 def _load_classes(spec: Table) -> dict[str, LoadClassConfig]:
     found: dict[str, LoadClassConfig] = {}
-    keys = ("name", "level", "overloadsLevelInBalloon")
-    for row in spec.tables("loadClasses", *keys):
-        name = row.name("name")
-        if name in found:
-            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
-        if "level" not in row.rows:
-            path = row.at("level")
-            raise BadSetting(path, f"missing, expected {' or '.join(_LEVELS)}")
+    for name, row in spec.named("loadClasses", "level", "overloadsLevelInBalloon"):
+        row.require("level", " or ".join(_LEVELS))
         found[name] = LoadClassConfig(
             name,
             row.choice("level", _LEVELS, "core"),
-            row.flag("overloadsLevelInBalloon", default=False),
+            row.flag("overloadsLevelInBalloon"),
         )
     return found
 
@@ -214,7 +235,7 @@ def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
     if _INTERRUPTS in spec.rows:
         found["interrupts"] = read_controllable(spec)
     # Types may name classes in a document that defines none: that is a warning.
-    named = any("cpuClass" in row for row in spec.open_rows("balloonTypes"))
+    named = any("cpuClass" in row.rows for row in spec.open_rows("balloonTypes"))
     if named or spec.rows.keys() & {*_CPU_CLASSES, "control"}:
         found["cpu_classes"] = classes = read_of_balloons(spec)
         warnings = () if classes else tuple(class_warnings(spec))
@@ -224,12 +245,6 @@ def _host(spec: Table) -> tuple[dict[str, Any], tuple[tuple[str, str], ...]]:
 def _ineffective(spec: Table) -> Iterator[str]:
     if spec.rows.keys() & set(_SERVICES):
         yield from read_services(spec)
-    if spec.flag(_SHOW_CONTAINERS, default=False):
-        yield spec.at(_SHOW_CONTAINERS)
     if "cpuClasses" in spec.rows:
         yield from not_published(spec)
-    yield from ineffective_of_memory(spec)
-    for place, row in enumerate(spec.open_rows("balloonTypes")):
-        for key in INEFFECTIVE:
-            if row.get(key):
-                yield f"{spec.at('balloonTypes')}[{place}].{key}"
+    yield from unshown_containers(spec)

@@ -1,4 +1,4 @@
-"""Reads block I/O classes in goresctrl's files and in policy documents."""
+"""Reads block I/O classes of policy documents, in the format of goresctrl's files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import msgspec
 from nri_resmgr.classes.blockio import BlockIoConfig, IoLimits, ParameterSet
 from nri_resmgr.classes.blockio.values import LEAST_WEIGHT, MOST_WEIGHT
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.table import Table, read_any_case
+from nri_resmgr.config.table import Table
 from nri_resmgr.values import BadQuantity, parse_bytes
 from nri_resmgr.values.globs import BadGlob, check_glob
 
-_CLASSES: Final = "Classes"
 _DEVICES: Final = "Devices"
 _WEIGHT: Final = "Weight"
 _THROTTLES: Final = (
@@ -41,43 +40,30 @@ class BlockIoControl(msgspec.Struct, frozen=True):
     classes: Mapping[str, tuple[ParameterSet, ...]] | None = None
 
 
-def read_block_io(document: object, path: str = "$") -> BlockIoConfig:
-    """Read a parsed goresctrl file, as containerd and CRI-O take it, too.
-
-    Letter case of keys is free. Amounts are Kubernetes quantities, as text or as
-    numbers; fractions are rounded up.
-
-    Args:
-        document: Plain values; None for an empty file.
-        path: Its place in a larger document.
-
-    Raises:
-        BadSetting: The first error.
-
-    Source:
-        goresctrl, doc/blockio.md.
-    """
-    return _classes(read_any_case(document, path, _CLASSES), _CLASSES)
-
-
 def read_block_io_control(control: Table) -> BlockIoControl:
-    """Read ``blockio`` of a document's ``control``: nri-plugins' flags and classes.
-
-    Raises:
-        BadSetting: The first error.
-    """
+    """Read ``blockio`` of a document's ``control``: nri-plugins' flags and classes."""
     keys = ("enable", "usePodQoSAsDefaultClass", "classes")
     table = control.table("blockio", *keys)
     # Present but empty differs from absent: then no class is valid.
-    classes = _classes(table, "classes") if "classes" in table.rows else None
+    classes = (
+        read_block_io_classes(table, "classes") if "classes" in table.rows else None
+    )
     return BlockIoControl(
-        enabled=table.flag("enable", default=False),
-        by_qos=table.flag("usePodQoSAsDefaultClass", default=False),
+        enabled=table.flag("enable"),
+        by_qos=table.flag("usePodQoSAsDefaultClass"),
         classes=classes,
     )
 
 
-def _classes(owner: Table, key: str) -> dict[str, tuple[ParameterSet, ...]]:
+def read_block_io_classes(owner: Table, key: str) -> BlockIoConfig:
+    """Read the classes at *key* of a table.
+
+    Letter case of parameters is free. Amounts are Kubernetes quantities, as text or as
+    numbers; fractions are rounded up.
+
+    Source:
+        goresctrl, doc/blockio.md.
+    """
     table = owner.open_table(key)
     names: object = owner.rows.get(key, {})
     found: dict[str, tuple[ParameterSet, ...]] = {}
@@ -85,19 +71,13 @@ def _classes(owner: Table, key: str) -> dict[str, tuple[ParameterSet, ...]]:
         if not name:
             raise BadSetting(table.path, "a class needs a name")
         # A class without content is valid and sets nothing.
-        sets = table.rows.get(name, [])
-        if not isinstance(sets, list):
-            raise BadSetting(table.at(name), "expected a list of parameter sets")
-        found[name] = tuple(
-            _parameter_set(one, f"{table.at(name)}[{place}]")
-            for place, one in enumerate(sets)
-        )
+        rows = table.tables(name, _DEVICES, _WEIGHT, *_THROTTLES, any_case=True)
+        found[name] = tuple(_parameter_set(row) for row in rows)
     return found
 
 
-def _parameter_set(document: object, path: str) -> ParameterSet:
-    row = read_any_case(document, path, _DEVICES, _WEIGHT, *_THROTTLES)
-    patterns = row.texts(_DEVICES, ())
+def _parameter_set(row: Table) -> ParameterSet:
+    patterns = row.texts(_DEVICES)
     for place, pattern in enumerate(patterns):
         _check_pattern(pattern, f"{row.at(_DEVICES)}[{place}]")
     rates = [_quantity(row, key) for key in _THROTTLES]

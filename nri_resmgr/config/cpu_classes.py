@@ -16,25 +16,17 @@ from nri_resmgr.classes.cpu.cpu_class import (
     parse_frequency,
 )
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.table import (
+    Fields,
+    Table,
+    read_fields,
+    read_flag,
+    read_number,
+    read_text,
+)
 from nri_resmgr.values import KiloHertz
 
-_FREQUENCIES: Final = ("minFreq", "maxFreq")
-_UNCORE: Final = ("uncoreMinFreq", "uncoreMaxFreq")
 _CLOS: Final = ("pctMinFreq", "pctMaxFreq")
-_EPP: Final = "energyPerformancePreference"
-_CSTATES: Final = "disabledCstates"
-_OLD_KEYS: Final = (*_FREQUENCIES, *_UNCORE, "freqGovernor", _CSTATES, _EPP)
-_KEYS: Final = (
-    "name",
-    *_OLD_KEYS,
-    "turboPriority",
-    "pctPriority",
-    "sstClosID",
-    *_CLOS,
-    "publishExtendedResource",
-    "dra",
-)
 _MOST: Final = (1 << 32) - 1
 _POOL_CLASSES: Final = (
     "sharedPoolCPUClass",
@@ -73,18 +65,10 @@ def read_cpu_classes(spec: Table) -> Mapping[str, CpuClass]:
     """Read the classes of a spec (``cpuClasses``) by name, in their order.
 
     A frequency of 0 means none. An energy preference of 0 does not: it is performance.
-
-    Raises:
-        BadSetting: The first error.
     """
-    rows = spec.tables("cpuClasses", *_KEYS)
-    found: dict[str, CpuClass] = {}
-    for row in rows:
-        name = row.name("name")
-        if name in found:
-            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
-        found[name] = _read(row, name)
-    _check_modes(rows)
+    rows = dict(spec.named("cpuClasses", *_FIELDS, "dra"))
+    found = {name: _read(row, name) for name, row in rows.items()}
+    _check_modes(tuple(rows.values()))
     return found
 
 
@@ -93,64 +77,34 @@ def read_old_cpu_classes(spec: Table) -> Mapping[str, CpuClass]:
 
     A frequency of 0 means none.
 
-    Raises:
-        BadSetting: The first error.
-
     Source:
         CRI Resource Manager, ``cpu.classes``; nri-plugins kept it.
     """
     # The other keys of control are read by `nri_resmgr.config.policy_config`.
     control = spec.table("control", "cpu", "rdt", "blockio")
     classes = control.table("cpu", "classes").open_table("classes")
-    return {name: _read_old(classes, name) for name in classes.rows}
-
-
-def _read_old(classes: Table, name: str) -> CpuClass:
-    row = classes.table(name, *_OLD_KEYS)
-    low, high, uncore_low, uncore_high = (
-        KiloHertz(row.number(key, 0, _MOST, 0)) or None
-        for key in (*_FREQUENCIES, *_UNCORE)
-    )
-    return CpuClass(
-        name=name,
-        min=low,
-        max=high,
-        uncore_min=uncore_low,
-        uncore_max=uncore_high,
-        epp=row.number(_EPP, 0, _MOST, 0) if _EPP in row.rows else None,
-        governor=row.text("freqGovernor", ""),
-        disabled_cstates=_cstates(row),
-    )
+    found: dict[str, CpuClass] = {}
+    for name in classes.rows:
+        row, defaults = classes.table(name, *_OLD_FIELDS), CpuClass(name=name)
+        fields = read_fields(row, _OLD_FIELDS, defaults)
+        found[name] = msgspec.structs.replace(defaults, **fields)
+    return found
 
 
 def _read(row: Table, name: str) -> CpuClass:
-    low, high, uncore_low, uncore_high, pct_low, pct_high = (
-        _frequency(row, key) for key in (*_FREQUENCIES, *_UNCORE, *_CLOS)
-    )
-    found = CpuClass(
-        name=name,
-        min=low,
-        max=high,
-        governor=row.text("freqGovernor", ""),
-        disabled_cstates=_cstates(row),
-        epp=_preference(row),
-        uncore_min=uncore_low,
-        uncore_max=uncore_high,
-        turbo_priority=row.number("turboPriority", 0, _MOST, 0),
-        sst_clos=row.number("sstClosID", 0, _MOST, 0)
-        if "sstClosID" in row.rows
-        else None,
-        is_published=row.flag("publishExtendedResource", default=False),
-        pct_priority=_priority(row),
-        pct_min=pct_low,
-        pct_max=pct_high,
-    )
-    row.table("dra", "publish").flag("publish", default=False)
+    defaults = CpuClass(name=name)
+    fields = read_fields(row, _FIELDS, defaults)
+    found = msgspec.structs.replace(defaults, **fields)
+    row.table("dra", "publish").flag("publish")
     _check_turbo(row, found)
     return found
 
 
-def _frequency(row: Table, key: str) -> Frequency | None:
+def _kilohertz(row: Table, key: str, _: object) -> KiloHertz | None:
+    return KiloHertz(row.number(key, 0, _MOST, 0)) or None
+
+
+def _frequency(row: Table, key: str, _: object) -> Frequency | None:
     text = row.amount(key)
     try:
         return None if text is None else parse_frequency(text)
@@ -158,20 +112,49 @@ def _frequency(row: Table, key: str) -> Frequency | None:
         raise BadSetting(row.at(key), str(error)) from None
 
 
-def _preference(row: Table) -> str | int | None:
-    found = row.rows.get(_EPP)
-    if isinstance(found, str):  # a word of the driver, validated on the machine
-        return found
-    return None if found is None else row.number(_EPP, 0, _MOST, 0)
+def _number(row: Table, key: str, _: object) -> int | None:
+    return row.number(key, 0, _MOST, 0) if key in row.rows else None
 
 
-def _cstates(row: Table) -> tuple[str, ...] | None:
-    return row.texts(_CSTATES, ()) if _CSTATES in row.rows else None
+def _preference(row: Table, key: str, _: object) -> str | int | None:
+    found = row.raw(key, str, int)
+    # A word of the driver is validated on the machine.
+    return found if isinstance(found, str) else _number(row, key, None)
 
 
-def _priority(row: Table) -> PctPriority | None:
-    word = row.choice("pctPriority", tuple(PctPriority), "")
+def _cstates(row: Table, key: str, _: object) -> tuple[str, ...] | None:
+    return row.texts(key) if key in row.rows else None
+
+
+def _priority(row: Table, key: str, _: object) -> PctPriority | None:
+    word = row.choice(key, tuple(PctPriority), "")
     return PctPriority(word) if word else None
+
+
+_OLD_FIELDS: Final[Fields] = {
+    "minFreq": ("min", _kilohertz),
+    "maxFreq": ("max", _kilohertz),
+    "uncoreMinFreq": ("uncore_min", _kilohertz),
+    "uncoreMaxFreq": ("uncore_max", _kilohertz),
+    "freqGovernor": ("governor", read_text),
+    "disabledCstates": ("disabled_cstates", _cstates),
+    "energyPerformancePreference": ("epp", _number),
+}
+_FIELDS: Final[Fields] = {
+    "minFreq": ("min", _frequency),
+    "maxFreq": ("max", _frequency),
+    "uncoreMinFreq": ("uncore_min", _frequency),
+    "uncoreMaxFreq": ("uncore_max", _frequency),
+    "freqGovernor": ("governor", read_text),
+    "disabledCstates": ("disabled_cstates", _cstates),
+    "energyPerformancePreference": ("epp", _preference),
+    "turboPriority": ("turbo_priority", read_number(0, _MOST)),
+    "pctPriority": ("pct_priority", _priority),
+    "sstClosID": ("sst_clos", _number),
+    "pctMinFreq": ("pct_min", _frequency),
+    "pctMaxFreq": ("pct_max", _frequency),
+    "publishExtendedResource": ("is_published", read_flag),
+}
 
 
 def _check_turbo(row: Table, one: CpuClass) -> None:
@@ -183,10 +166,15 @@ def _check_turbo(row: Table, one: CpuClass) -> None:
     if one.is_published and not one.pct_priority and one.sst_clos is None:
         path = row.at("publishExtendedResource")
         raise BadSetting(path, "needs pctPriority or sstClosID")
+    if one.is_published:
+        # Late, as its other readers: few documents publish anything.
+        from nri_resmgr.config.publishing import check_name
+
+        check_name(row.at("name"), one.name)
 
 
 def _check_modes(classes: Sequence[Table]) -> None:
-    priorities = [row.text("pctPriority", "") for row in classes]
+    priorities = [row.text("pctPriority") for row in classes]
     for row, priority in zip(classes, priorities, strict=True):
         if priority and priorities.count(priority) > 1:
             path = row.at("pctPriority")
@@ -199,17 +187,13 @@ def _check_modes(classes: Sequence[Table]) -> None:
 def read_of_topology_aware(spec: Table) -> CpuClassUse | None:
     """Read the classes of a ``TopologyAwarePolicy``; None where there are none.
 
-    Raises:
-        BadSetting: The first error.
-
     Source:
         nri-plugins, ``policy/cpuclass.go``: the same rules.
     """
     classes = read_cpu_classes(spec)
     names = tuple(classes)
     shared, reserved, exclusive = (
-        spec.choice(key, names, "") if spec.text(key, "") else ""
-        for key in _POOL_CLASSES
+        spec.choice(key, names, "") if spec.text(key) else "" for key in _POOL_CLASSES
     )
     if not classes:
         return None
@@ -227,27 +211,35 @@ def read_of_topology_aware(spec: Table) -> CpuClassUse | None:
 
 
 def read_of_balloons(spec: Table) -> CpuClassUse | None:
-    """Read the classes of a ``BalloonsPolicy``; None where there are none.
-
-    Raises:
-        BadSetting: The first error.
-    """
+    """Read the classes of a ``BalloonsPolicy``; None where there are none."""
     domain = spec.choice("turboDomain", tuple(TurboDomain), TurboDomain.PACKAGE)
-    old, new = read_old_cpu_classes(spec), read_cpu_classes(spec)
-    classes = {**old, **new}  # of the same name the new notation wins
+    classes, paths = _old_and_new(spec)
     names = tuple(classes)
     if not classes:
         return None
     for table, key in _named_by_balloons(spec):
         table.choice(key, names, "")
     idle = spec.text("idleCPUClass", _DEFAULT if _DEFAULT in names else "")
-    paths = {name: f"{spec.at('control')}.cpu.classes.{name}" for name in old}
     return CpuClassUse(
         classes=classes,
-        paths=paths | _paths(spec, new),
+        paths=paths,
         domain=TurboDomain(domain),
         idle=idle,
     )
+
+
+def read_of_dynamic_pools(spec: Table) -> CpuClassUse | None:
+    """Read the classes of a ``DynamicPoolsPolicy``; None where there are none."""
+    classes, paths = _old_and_new(spec)
+    return CpuClassUse(classes=classes, paths=paths) if classes else None
+
+
+def _old_and_new(spec: Table) -> tuple[dict[str, CpuClass], dict[str, str]]:
+    """Read classes of both notations, and their places in the document."""
+    old, new = read_old_cpu_classes(spec), read_cpu_classes(spec)
+    paths = {name: f"{spec.at('control')}.cpu.classes.{name}" for name in old}
+    # Of the same name the new notation wins.
+    return {**old, **new}, paths | _paths(spec, new)
 
 
 def _paths(spec: Table, classes: Iterable[str]) -> dict[str, str]:
@@ -266,16 +258,12 @@ def class_warnings(spec: Table) -> Iterator[tuple[str, str]]:
 
 def _named_by_balloons(spec: Table) -> Iterator[tuple[Table, str]]:
     rows = [(spec, "idleCPUClass")]
-    rows += [
-        (Table(f"{spec.at('balloonTypes')}[{place}]", row), "cpuClass")
-        for place, row in enumerate(spec.open_rows("balloonTypes"))
-    ]
-    return ((table, key) for table, key in rows if table.text(key, ""))
+    rows += [(row, "cpuClass") for row in spec.open_rows("balloonTypes")]
+    return ((table, key) for table, key in rows if table.text(key))
 
 
 def not_published(spec: Table) -> Iterator[str]:
-    """Yield the paths of what should be published to the cluster; not implemented."""
-    for place, row in enumerate(spec.open_rows("cpuClasses")):
-        for key in ("publishExtendedResource", "dra"):
-            if row.get(key):
-                yield f"{spec.at('cpuClasses')}[{place}].{key}"
+    """Yield the paths of resource allocation by class; it is not implemented."""
+    for row in spec.open_rows("cpuClasses"):
+        if row.rows.get("dra"):
+            yield row.at("dra")

@@ -14,6 +14,9 @@ from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
 AVAILABLE: Final = "$.spec.availableResources.cpu"
 RESERVED: Final = "$.spec.reservedResources.cpu"
 
+ALWAYS_RESERVED: Final = "kube-system"
+"""The namespace whose containers belong to the node itself."""
+
 _LISTED: Final = "cpuset:"
 _ALL_BUT: Final = "exclude-cpuset:"
 _CGROUP: Final = "cgroup:"
@@ -51,19 +54,21 @@ KnownCpus: TypeAlias = Listed | AllBut | Amount
 CpuChoice: TypeAlias = KnownCpus | OfCgroup
 
 
-def read_cpus(resources: Table) -> CpuChoice | None:
+def read_cpus(
+    spec: Table, key: str, default: CpuChoice | None = None
+) -> CpuChoice | None:
     """Read the ``cpu`` row of ``availableResources`` or ``reservedResources``.
 
-    Returns:
-        None where there is none. Fractions of a CPU are rounded up.
+    Fractions of a CPU are rounded up.
 
     Raises:
         BadSetting: It is none of ``cpuset:LIST``, ``exclude-cpuset:LIST``,
-            ``cgroup:PATH`` and a Kubernetes quantity.
+            ``cgroup:PATH``, ``/PATH`` and a Kubernetes quantity.
     """
+    resources = spec.table(key, "cpu")
     text = resources.amount("cpu")
     if text is None:
-        return None
+        return default
     try:
         return _parse(text.strip())
     except BadQuantity as error:
@@ -72,11 +77,18 @@ def read_cpus(resources: Table) -> CpuChoice | None:
         raise BadSetting(resources.at("cpu"), str(error)) from None
 
 
+def read_reserved_namespaces(spec: Table, key: str, _: object) -> tuple[str, ...]:
+    """Read patterns of reserved namespaces; `ALWAYS_RESERVED` is added."""
+    return tuple(dict.fromkeys((ALWAYS_RESERVED, *spec.texts(key))))
+
+
 def _parse(text: str) -> CpuChoice:
     if text.startswith(_LISTED):
         return Listed(CpuSet.parse(text.removeprefix(_LISTED)))
     if text.startswith(_ALL_BUT):
         return AllBut(CpuSet.parse(text.removeprefix(_ALL_BUT)))
+    if text.startswith("/"):  # as CRI-RM writes it
+        return OfCgroup(text)
     if text.startswith(_CGROUP) and text != _CGROUP:
         return OfCgroup(text.removeprefix(_CGROUP))
     return Amount(-(-parse_cpus(text) // 1000))  # thousandths, rounded up
@@ -90,45 +102,37 @@ def _hint(text: str) -> str:
     return f"; for a list of CPUs write {_LISTED}{cpus}" if cpus else ""
 
 
-class FittingCpus(msgspec.Struct, frozen=True):
-    """CPUs of a configuration on one machine: a set, or a number of CPUs to choose.
-
-    Attributes:
-        available: Of the online CPUs.
-        reserved: Of the available CPUs; None where none are configured.
-    """
-
-    available: CpuSet | int
-    reserved: CpuSet | int | None
-
-
 def fit_cpus(
     available: KnownCpus | None, reserved: KnownCpus | None, machine: Machine
-) -> FittingCpus:
+) -> tuple[CpuSet | int, CpuSet | int | None]:
     """Check the CPUs of a configuration against *machine*.
+
+    Returns:
+        Available and reserved CPUs, each as a set or as a number of CPUs to choose;
+        None for the latter where none are configured.
 
     Raises:
         BadSetting: A CPU does not exist or is offline, or there are too few.
     """
     usable = _available(available, machine)
     if reserved is None:
-        return FittingCpus(usable, None)
+        return usable, None
     # Which CPUs an amount stands for is chosen later, by the allocator.
     if isinstance(usable, int):
-        return FittingCpus(usable, _count(reserved, usable))
+        return usable, _count(reserved, usable)
     match reserved:
         case Amount(count):
             # Isolated CPUs are not counted, except that one may be reserved where
             # there are no others.
             most = len(usable - machine.isolated) or 1
             _check_count(RESERVED, count, most, "available, not isolated")
-            return FittingCpus(usable, count)
+            return usable, count
         case Listed(cpus):
             chosen = cpus
         case AllBut(cpus):
             chosen = usable - cpus
     _check_reserved(chosen, usable, machine)
-    return FittingCpus(usable, chosen)
+    return usable, chosen
 
 
 def _available(choice: KnownCpus | None, machine: Machine) -> CpuSet | int:
@@ -140,13 +144,29 @@ def _available(choice: KnownCpus | None, machine: Machine) -> CpuSet | int:
             _check_count(AVAILABLE, count, len(ordinary), "online, not isolated")
             return count
         case Listed(cpus):
-            _check_online(AVAILABLE, cpus, machine)
-            available = cpus
+            available = cpus & machine.online
+            if not available:
+                _check_online(AVAILABLE, cpus, machine)
         case AllBut(cpus):
             available = machine.online - cpus
     if not available:
         raise BadSetting(AVAILABLE, f"no CPU is left of {machine.online}")
     return available
+
+
+def absent_cpus(choice: CpuChoice | None, machine: Machine) -> str:
+    """Describe the CPUs of a list of available ones that *machine* does not have now.
+
+    They count as soon as they are there, so that nodes can share one list.
+    """
+    if not isinstance(choice, Listed) or not (absent := choice.cpus - machine.online):
+        return ""
+    offline = absent & machine.present
+    found = [
+        f"this machine has no CPU {absent - offline}" if absent - offline else "",
+        f"CPU {offline} is offline" if offline else "",
+    ]
+    return f"{', '.join(filter(None, found))}; used as soon as it is there"
 
 
 def _count(choice: KnownCpus, available: int) -> int:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.kinds import find_kind, known_kinds
@@ -12,6 +15,18 @@ from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig
 
 API_VERSION: Final = "config.nri/v1alpha1"
+
+MODE: Final = "mode"
+
+# A document as the cluster stores it has metadata and status; both are ignored.
+TOP: Final = ("apiVersion", "kind", "metadata", "spec", "status")
+"""The keys of a document."""
+
+_ALLOW_LOSS: Final = "allowLoss"
+_ENFORCE: Final = "Enforce"
+_DRY_RUN: Final = "DryRun"
+_OBSERVABILITY: Final = ("log", "instrumentation")
+_COMMON: Final = (_ALLOW_LOSS, MODE, *_OBSERVABILITY)
 
 
 def parse_config(text: str) -> PolicyConfig:
@@ -34,12 +49,45 @@ def read_config(document: object) -> PolicyConfig:
     """
     if document is None:
         return TopologyAwareConfig()
-    # A document as the cluster stores it has metadata and status; both are ignored.
-    top = Table.read(document, "apiVersion", "kind", "metadata", "spec", "status")
-    if "apiVersion" not in top.rows:
-        raise BadSetting(top.at("apiVersion"), f"missing, expected {API_VERSION}")
+    return read_top(Table.read(document, *TOP))
+
+
+def read_top(top: Table) -> PolicyConfig:
+    """Read the mapping of a parsed configuration, whose keys are among `TOP`.
+
+    Raises:
+        BadSetting: The first error in it.
+    """
+    top.require("apiVersion", API_VERSION)
     top.choice("apiVersion", (API_VERSION,), "")
     if "kind" not in top.rows:
         known = " or ".join(known_kinds())
         raise BadSetting(top.at("kind"), f"missing, expected {known}")
-    return find_kind(top.text("kind", ""), top.at("kind")).read(top)
+    kind = find_kind(top.text("kind"), top.at("kind"))
+    spec = top.rows.get("spec") or {}
+    if not isinstance(spec, Mapping):
+        return kind.read(top)  # which raises
+    # Read here for all kinds: one of another package may have to replace a policy that
+    # grants exclusive CPUs, and is observed as the others are, without knowing of this.
+    found = {key: row for key, row in spec.items() if key in _COMMON}
+    if found:
+        common = replace(top, rows={"spec": found}).table("spec", *_COMMON)
+        rest = {key: row for key, row in spec.items() if key not in found}
+        config = kind.read(replace(top, rows={**top.rows, "spec": rest}))
+        return replace(config, **_read_common(common, config))
+    return kind.read(top)
+
+
+def _read_common(common: Table, config: PolicyConfig) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    if common.flag(_ALLOW_LOSS):
+        fields["allow_loss"] = True
+    if common.choice(MODE, (_ENFORCE, _DRY_RUN), _ENFORCE) == _DRY_RUN:
+        fields["dry_run"] = True
+    if common.rows.keys() & set(_OBSERVABILITY):
+        # Late: on the start path, and few documents have these keys.
+        from nri_resmgr.config.observability import read_observability
+
+        more, ineffective = read_observability(common)
+        fields |= {**more, "ineffective": config.ineffective + ineffective}
+    return fields

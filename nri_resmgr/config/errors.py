@@ -9,8 +9,8 @@ from nri_resmgr.values import InputError
 from nri_resmgr.values.shorten import shortened
 
 # Characters. Errors quote the document, and go to the log and to status.
-_PATH: Final = 200
-_SENTENCE: Final = 600
+MAX_PATH: Final = 200
+MAX_SENTENCE: Final = 600
 
 
 @dataclass(eq=False)
@@ -19,13 +19,15 @@ class BadSyntax(InputError):
 
     Attributes:
         line: Counted from 1; 0 where the parser gives none.
+        column: Likewise.
     """
 
     why: str
     line: int = 0
+    column: int = 0
 
     def __str__(self) -> str:
-        why = shortened(self.why, _SENTENCE)
+        why = shortened(self.why, MAX_SENTENCE)
         return f"line {self.line}: {why}" if self.line else why
 
 
@@ -41,4 +43,4 @@ class BadSetting(InputError):
     why: str
 
     def __str__(self) -> str:
-        return f"{shortened(self.path, _PATH)}: {shortened(self.why, _SENTENCE)}"
+        return f"{shortened(self.path, MAX_PATH)}: {shortened(self.why, MAX_SENTENCE)}"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.classes.irq.interrupts import ALL, check_pattern
+from nri_resmgr.classes.irq.interrupts import ALL
 from nri_resmgr.classes.irq.requests import IrqAffinity, IrqMode, IrqRule
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.values import InputError
+from nri_resmgr.values.globs import check_glob
 
 _AFFINITY: Final = ("claim", "mask", "mode")
 _MODES: Final = ("mask-first", "claim-first")
@@ -23,7 +24,7 @@ def read_controllable(spec: Table) -> tuple[str, ...]:
     Raises:
         BadSetting: It is not a list of patterns.
     """
-    return read_patterns(spec, "controllableInterrupts") or ALL
+    return read_patterns(spec, "controllableInterrupts", ALL) or ALL
 
 
 def read_irq_rule(row: Table) -> IrqRule:
@@ -32,17 +33,13 @@ def read_irq_rule(row: Table) -> IrqRule:
     Raises:
         BadSetting: One of them is invalid.
     """
-    mode = row.choice("irqMode", tuple(IrqMode), "")
+    mode = row.choice("irqMode", ("", *IrqMode), "")
     claim = read_patterns(row, "irqClaim")
     return IrqRule(claim, IrqMode(mode) if mode else None)
 
 
 def read_irq_affinity(found: object, path: str = "$") -> IrqAffinity:
-    """Read the value of an ``irq-affinity`` annotation.
-
-    Args:
-        found: ``{claim: [...], mask: [...], mode: mask-first|claim-first}``.
-        path: Its place in a document.
+    """Read ``{claim: [...], mask: [...], mode: mask-first|claim-first}``.
 
     Raises:
         BadSetting: It is something else.
@@ -55,18 +52,15 @@ def read_irq_affinity(found: object, path: str = "$") -> IrqAffinity:
     )
 
 
-def read_patterns(table: Table, key: str) -> tuple[str, ...]:
+def read_patterns(
+    table: Table, key: str, default: tuple[str, ...] = ()
+) -> tuple[str, ...]:
     """Read a list of interrupts: numbers, written as such or as text, and globs.
 
     Raises:
         BadSetting: An entry cannot match an interrupt of any machine.
     """
-    rows = dict(table.rows)
-    found = rows.get(key)
-    if isinstance(found, list):
-        # type(), not isinstance: a boolean is an int as well, and is an error.
-        rows[key] = [str(one) if type(one) is int else one for one in found]
-    patterns = Table(table.path, rows).texts(key, ())
+    patterns = table.texts(key, default, numbers=True)
     for place, pattern in enumerate(patterns):
         path = f"{table.at(key)}[{place}]"
         # A negative number would be a glob that matches nothing.
@@ -74,7 +68,7 @@ def read_patterns(table: Table, key: str) -> tuple[str, ...]:
             what = "expected the number of an interrupt, or a pattern of its name"
             raise BadSetting(path, f"{what}, not {pattern!r}")
         try:
-            check_pattern(pattern)
+            check_glob(pattern)
         except InputError as error:
             raise BadSetting(path, str(error)) from None
     return patterns

@@ -31,6 +31,11 @@ GROUP: Final = "nri_resmgr.policies"
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "BalloonsPolicy": "nri_resmgr.app.policies.balloons:KIND",
+        "DynamicPoolsPolicy": "nri_resmgr.app.policies.dynamic_pools:KIND",
+        "NonePolicy": "nri_resmgr.app.policies.none:KIND",
+        "PodpoolsPolicy": "nri_resmgr.app.policies.podpools:KIND",
+        "StaticPlusPolicy": "nri_resmgr.app.policies.static_plus:KIND",
+        "StaticPoolsPolicy": "nri_resmgr.app.policies.static_pools:KIND",
         "StaticPolicy": "nri_resmgr.app.policies.static:KIND",
         "TopologyAwarePolicy": "nri_resmgr.app.policies.topology_aware:KIND",
     }

@@ -1,21 +1,31 @@
-"""What documents of all kinds of policies have in common."""
+"""The options that documents of all kinds of policies have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
-from nri_resmgr.config.table import Table
+from nri_resmgr.classes.isolation.exclusivity import Exclusivity
+from nri_resmgr.config.cpus import CpuChoice
+from nri_resmgr.config.table import Fields, Table, read_choice
 
 if TYPE_CHECKING:
     from nri_resmgr.classes.memory.qos import MemoryQosConfig
     from nri_resmgr.config.blockio import BlockIoControl
     from nri_resmgr.config.cpu_classes import CpuClassUse
     from nri_resmgr.config.memory_classes import NumaPolicyConfig
+    from nri_resmgr.config.observability import InstrumentationUse, LogUse
     from nri_resmgr.config.rdt import RdtUse
 
 CONTROL: Final = "control"
+
+AGENT: Final = "agent"
+"""Of documents of all kinds; `read_agent_use` reads it."""
+
+REBALANCE: Final = "rebalance"
+"""Of documents of kinds that rebalance; `read_rebalance_use` reads it."""
 
 _QOS: Final = "memoryQos"
 _POLICY: Final = "memoryPolicy"
@@ -25,6 +35,65 @@ MEMORY_KEYS: Final = (_QOS, _POLICY, _MISC)
 """Of documents of all kinds; `read_memory_use` reads them."""
 
 
+PUBLISH: Final = "publish"
+"""Of documents of all kinds; `read_publish_use` reads it."""
+
+PLACE_PODS: Final[Fields] = {
+    "placePods": ("place_pods", read_choice("off", "soft", "strict"))
+}
+"""Fields of documents of kinds that place pods as a whole."""
+
+MOST_MOVED: Final = 10_000
+"""The largest number of containers that may move at a time: more than a node has."""
+
+
+class RebalanceUse(msgspec.Struct, frozen=True):
+    """The conditions under which containers move to better places.
+
+    Attributes:
+        interval: Seconds from one time to the next; 0 for only at request.
+        at_most: The most containers that move at a time.
+    """
+
+    interval: float = 0.0
+    # More would lose the contents of their caches at once.
+    at_most: int = 5
+
+
+class NodeTopologyUse(msgspec.Struct, frozen=True):
+    """What of the node the agent publishes to schedulers.
+
+    Attributes:
+        pools: Whether pools or balloons are published beside NUMA nodes.
+        containers: Whether containers are published in their balloons.
+        container_types: Types of balloons whose containers are, whatever *containers*.
+        fingerprint: Whether the fingerprint of the node's pods is published.
+        force: Whether an object of another manager is taken over.
+    """
+
+    pools: bool = False
+    containers: bool = False
+    container_types: tuple[str, ...] = ()
+    fingerprint: bool = False
+    force: bool = False
+
+
+class PublishUse(msgspec.Struct, frozen=True):
+    """What of the node the cluster gets to know, and by which way.
+
+    Attributes:
+        by: The way of extended resources: ``device-plugin`` or ``node-status``.
+        exclusive_cpus: Whether exclusive CPUs, or lists of them, are such a resource.
+        rdt_classes: Number of containers of each RDT class that is one.
+        node_features: Whether a file for Node Feature Discovery is written.
+    """
+
+    by: str = "device-plugin"
+    exclusive_cpus: bool = False
+    rdt_classes: Mapping[str, int] = {}
+    node_features: bool = False
+
+
 class PolicyConfig(msgspec.Struct, frozen=True):
     """The spec of a document of any kind.
 
@@ -32,6 +101,10 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         kind: As in the document.
         ineffective: Paths of valid settings that have no effect.
         warnings: Paths of settings with an unexpected effect, each with the reason.
+        available: CPUs that may be used; None for all that are online.
+        allow_loss: Whether it may take exclusive CPUs from running containers.
+        dra: Whether claims of CPUs are prepared.
+        dry_run: Whether it is to be tried, and only reported.
         interrupts: Patterns of those that may be moved.
         cpu_classes: CPU classes; None where CPU settings are not changed.
         rdt: RDT classes; None where they are off.
@@ -42,12 +115,23 @@ class PolicyConfig(msgspec.Struct, frozen=True):
             which is the host where the runtime does not support them.
         misc_limits: Whether annotations that limit misc resources are read.
         isolation: Whether CRI-O's isolation annotations are read.
+        exclusivity: What keeps other processes off exclusive CPUs: their own cpusets,
+            or the kernel, by partitions.
+        rebalance: When containers move to better places.
+        node_topology: What the agent publishes to schedulers; None for nothing.
+        log: Levels and form of the log; None where flags alone decide.
+        instrumentation: Metrics, health and traces; None likewise.
+        publish: What the cluster gets to know of the node.
     """
 
     kind: ClassVar[str] = ""
 
     ineffective: tuple[str, ...] = ()
     warnings: tuple[tuple[str, str], ...] = ()
+    available: CpuChoice | None = None
+    allow_loss: bool = False
+    dra: bool = False
+    dry_run: bool = False
     interrupts: tuple[str, ...] = ("*",)
     cpu_classes: CpuClassUse | None = None
     rdt: RdtUse | None = None
@@ -57,10 +141,36 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     misc_limits: bool = True
     scheduling_by: str = "auto"
     isolation: bool = False
+    exclusivity: Exclusivity = Exclusivity.CPUSET
+    rebalance: RebalanceUse = RebalanceUse()
+    node_topology: NodeTopologyUse | None = None
+    log: LogUse | None = None
+    instrumentation: InstrumentationUse | None = None
+    publish: PublishUse = PublishUse()
 
     @property
     def interrupt_claims(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Path and patterns of the interrupts that parts of the document claim."""
+        return ()
+
+    @property
+    def preferred_devices(self) -> tuple[tuple[str, str], ...]:
+        """Path and name of the devices that CPUs should be near or far."""
+        return ()
+
+    @property
+    def published_classes(self) -> tuple[str, ...]:
+        """Return the names of the CPU classes that are extended resources."""
+        classes = self.cpu_classes.classes if self.cpu_classes else {}
+        return tuple(name for name, one in classes.items() if one.is_published)
+
+    @property
+    def publishes(self) -> bool:
+        """Whether the cluster gets to know anything of the node."""
+        return self.publish != PublishUse() or bool(self.published_classes)
+
+    def types_of_cpu_class(self, name: str) -> tuple[str, ...]:  # noqa: ARG002 - for those that override
+        """Return the names of the types of pools with a CPU class."""
         return ()
 
     @property
@@ -69,15 +179,26 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         return ()
 
 
+SCHEDULING_KEYS: Final = (
+    "schedulingClasses",
+    "namespaceSchedulingClasses",
+    "podQoSSchedulingClasses",
+    "schedulingBy",
+)
+"""Of documents that set scheduling classes by namespace and QoS class."""
+
+
+def read_exclusivity(table: Table, key: str, default: Exclusivity) -> Exclusivity:
+    """Read the field of this name."""
+    return Exclusivity(table.choice(key, tuple(Exclusivity), default))
+
+
 def read_control(spec: Table, *others: str) -> dict[str, Any]:
     """Read ``control`` into fields of `PolicyConfig`.
 
     Args:
         spec: Of a document of any kind.
         others: Keys that are read elsewhere.
-
-    Raises:
-        BadSetting: The first error.
     """
     found: dict[str, Any] = {}
     control = spec.table(CONTROL, "rdt", "blockio", *others)
@@ -94,12 +215,71 @@ def read_control(spec: Table, *others: str) -> dict[str, Any]:
     return found
 
 
-def read_memory_use(spec: Table) -> dict[str, Any]:
-    """Read `MEMORY_KEYS` into fields of `PolicyConfig`.
+def read_agent_use(spec: Table, *others: str) -> dict[str, Any]:
+    """Read `AGENT` into a field of `PolicyConfig`.
 
-    Raises:
-        BadSetting: The first error.
+    Args:
+        spec: Of a document of any kind.
+        others: Keys that are read elsewhere.
     """
+    if AGENT not in spec.rows:
+        return {}
+    # Late import, as above.
+    from nri_resmgr.config.node_topology import read_node_topology
+
+    return {"node_topology": read_node_topology(spec, *others)}
+
+
+def read_rebalance_use(spec: Table) -> dict[str, Any]:
+    """Read `REBALANCE` into a field of `PolicyConfig`."""
+    if REBALANCE not in spec.rows:
+        return {}
+    # Late import, as above.
+    from nri_resmgr.config.rebalancing import read_rebalance
+
+    return {"rebalance": read_rebalance(spec)}
+
+
+def read_publish_use(spec: Table, *, no_cpus: str = "") -> dict[str, Any]:
+    """Read `PUBLISH` into a field of `PolicyConfig`.
+
+    Args:
+        spec: Of a document of any kind.
+        no_cpus: Why containers of this kind have no exclusive CPUs that are counted.
+    """
+    if PUBLISH not in spec.rows:
+        return {}
+    # Late import, as above.
+    from nri_resmgr.config.publishing import read_publish
+
+    return {"publish": read_publish(spec, no_cpus)}
+
+
+def read_scheduling_use(spec: Table) -> dict[str, Any]:
+    """Read `SCHEDULING_KEYS` into fields of `PolicyConfig` and those that have them."""
+    if not spec.rows.keys() & set(SCHEDULING_KEYS):
+        return {}
+    # Late import, as above.
+    from nri_resmgr.config.scheduling import (
+        read_namespace_classes,
+        read_qos_classes,
+        read_scheduling_by,
+        read_scheduling_classes,
+        scheduling_warnings,
+    )
+
+    classes = read_scheduling_classes(spec)
+    return {
+        "scheduling_by": read_scheduling_by(spec),
+        "scheduling_classes": classes,
+        "warnings": tuple(scheduling_warnings(spec)),
+        "namespace_scheduling": read_namespace_classes(spec, tuple(classes)),
+        "qos_scheduling": read_qos_classes(spec, tuple(classes)),
+    }
+
+
+def read_memory_use(spec: Table) -> dict[str, Any]:
+    """Read `MEMORY_KEYS` into fields of `PolicyConfig`."""
     found: dict[str, Any] = {"misc_limits": spec.flag(_MISC, default=True)}
     if not spec.rows.keys() & {_QOS, _POLICY}:
         return found
@@ -107,14 +287,7 @@ def read_memory_use(spec: Table) -> dict[str, Any]:
     from nri_resmgr.config.memory_classes import read_memory_qos, read_numa_policies
 
     if _QOS in spec.rows:
-        found["memory_qos"] = read_memory_qos(spec.rows[_QOS], spec.at(_QOS))
+        found["memory_qos"] = read_memory_qos(spec, _QOS)
     if _POLICY in spec.rows:
-        path = spec.at(_POLICY)
-        found["memory_policy"] = read_numa_policies(spec.rows[_POLICY], path)
+        found["memory_policy"] = read_numa_policies(spec, _POLICY)
     return found
-
-
-def ineffective_of_memory(spec: Table) -> tuple[str, ...]:
-    """Return the paths of memory settings without effect; *spec* is valid."""
-    policies = read_memory_use(spec).get("memory_policy")
-    return policies.ineffective if policies else ()

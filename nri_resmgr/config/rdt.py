@@ -25,7 +25,7 @@ from nri_resmgr.classes.rdt.text import (
     parse_cache_share,
 )
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.table import Fields, Table, read_fields, read_flag
 
 _T = TypeVar("_T")
 
@@ -33,15 +33,18 @@ _RDT_KEYS: Final = ("options", "partitions")
 _CACHES: Final = {"L2": "l2Allocation", "L3": "l3Allocation"}
 _BANDWIDTH: Final = "mbAllocation"
 _KEYS: Final = {**_CACHES, "MB": _BANDWIDTH}
+_USE: Final[Fields] = {
+    "usePodQoSAsDefaultClass": ("by_qos", read_flag),
+    "force": ("forces", read_flag),
+    "adoptGroups": ("adopts", read_flag),
+    "monitorPods": ("monitors", read_flag),
+}
 _KINDS: Final = ("unified", "code", "data")
+_MONITORING: Final = "monitoring"
 
 
 def read_rdt_document(document: object) -> RdtConfig:
-    """Read a file of goresctrl.
-
-    Raises:
-        BadSetting: The first error.
-    """
+    """Read a file of goresctrl."""
     return read_rdt(Table.read(document, *_RDT_KEYS))
 
 
@@ -50,9 +53,6 @@ def read_rdt(table: Table) -> RdtConfig:
 
     A resource is optional unless its option says otherwise, as goresctrl's
     documentation has it.
-
-    Raises:
-        BadSetting: The first error.
 
     Source:
         goresctrl, ``doc/rdt.md``; nri-plugins, ``control.rdt``.
@@ -81,12 +81,10 @@ def _path_of(table: Table, error: BadClass) -> str:
 
 def _named(table: Table, key: str = "partitions") -> Iterator[tuple[str, Table]]:
     """Iterate over a mapping's named rows, including those that are null."""
-    table.open_table(key)
-    rows = table.rows.get(key)
+    rows, names = table.open_table(key), table.rows.get(key)
     keys = (*_KEYS.values(), "classes" if key == "partitions" else "kubernetes")
-    for name, row in rows.items() if isinstance(rows, Mapping) else ():
-        shown = name or '""'
-        yield name, Table.read(row, *keys, path=f"{table.at(key)}.{shown}")
+    for name in names if isinstance(names, Mapping) else ():
+        yield name, rows.table(name, *keys)
 
 
 def _partition(name: str, row: Table) -> RdtPartition:
@@ -99,21 +97,22 @@ def _class(name: str, row: Table) -> RdtClass:
     return RdtClass(
         name,
         _allocations(row),
-        deny.flag("denyPodAnnotation", default=False),
-        deny.flag("denyContainerAnnotation", default=False),
+        deny.flag("denyPodAnnotation"),
+        deny.flag("denyContainerAnnotation"),
     )
 
 
 def _allocations(row: Table) -> Allocations:
     caches = {
-        level: _by_ids(row.rows[key], row.at(key), _cache)
+        level: _by_ids(row.raw(key, str, dict), row.at(key), _cache)
         for level, key in _CACHES.items()
         if key in row.rows
     }
     if _BANDWIDTH not in row.rows:
         return Allocations(caches)
     path = row.at(_BANDWIDTH)
-    return Allocations(caches, _by_ids(row.rows[_BANDWIDTH], path, _bandwidth))
+    entries = row.raw(_BANDWIDTH, list, dict)
+    return Allocations(caches, _by_ids(entries, path, _bandwidth))
 
 
 def _by_ids(
@@ -179,8 +178,20 @@ def _kind(found: object) -> str:
     return "a mapping" if isinstance(found, Mapping) else repr(found)
 
 
+class MonitoredPods(msgspec.Struct, frozen=True):
+    """The pods that have monitoring groups; without any filter all have.
+
+    Attributes:
+        namespaces: Shell patterns, of which one has to match.
+        labels: Labels that a pod has to have, all of them with these values.
+    """
+
+    namespaces: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+
+
 class RdtUse(msgspec.Struct, frozen=True, kw_only=True):
-    """How RDT classes are used.
+    """The use of RDT classes.
 
     Attributes:
         config: Partitions and classes; None where the existing resctrl groups of the
@@ -191,6 +202,9 @@ class RdtUse(msgspec.Struct, frozen=True, kw_only=True):
         adopts: Whether existing groups of other programs are changed if they have the
             name of a class.
         monitors: Whether there is a monitoring group for each pod.
+        pods: The pods that have one.
+        assigns: Whether containers get classes; else they are only monitored, in the
+            groups where they are.
     """
 
     config: RdtConfig | None = None
@@ -198,30 +212,30 @@ class RdtUse(msgspec.Struct, frozen=True, kw_only=True):
     forces: bool = False
     adopts: bool = False
     monitors: bool = False
+    pods: MonitoredPods = MonitoredPods()
+    assigns: bool = True
 
 
 def read_rdt_use(control: Table) -> RdtUse | None:
-    """Read ``rdt``: nri-plugins' keys, and ``adoptGroups`` and ``monitorPods``.
+    """Read ``rdt``: nri-plugins' keys, and ours about groups and monitoring.
 
     Returns:
-        None where it is not enabled; it is validated all the same.
-
-    Raises:
-        BadSetting: The first error.
+        None where neither classes nor monitoring are on; it is validated all the same.
     """
-    keys = ("enable", "usePodQoSAsDefaultClass", "force", "adoptGroups", "monitorPods")
-    table = control.table("rdt", *keys, *_RDT_KEYS)
-    config = read_rdt(table)
-    enable, by_qos, forces, adopts, monitors = (
-        table.flag(key, default=False) for key in keys
-    )
-    if not enable:
-        return None
-    return RdtUse(
-        # Without partitions no groups are created, as in nri-plugins.
-        config=config if config.partitions else None,
-        by_qos=by_qos,
-        forces=forces,
-        adopts=adopts,
-        monitors=monitors,
+    table = control.table("rdt", "enable", *_USE, _MONITORING, *_RDT_KEYS)
+    config, fields = read_rdt(table), read_fields(table, _USE, RdtUse())
+    pods = _monitored_pods(table.table(_MONITORING, "namespaces", "labelSelector"))
+    if not table.flag("enable"):
+        monitors = fields["monitors"]
+        return RdtUse(monitors=True, pods=pods, assigns=False) if monitors else None
+    # Without partitions no groups are created, as in nri-plugins.
+    made = config if config.partitions else None
+    return RdtUse(config=made, pods=pods, **fields)
+
+
+def _monitored_pods(table: Table) -> MonitoredPods:
+    """Read the filters of nri-plugins' resctrl-mon."""
+    labels = table.open_table("labelSelector")
+    return MonitoredPods(
+        table.texts("namespaces"), {key: labels.text(key) for key in labels.rows}
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
@@ -22,7 +24,6 @@ OF_QOS_CLASSES: Final = "podQoSSchedulingClasses"
 
 _NONE: Final = "none"
 _KEYS: Final = (
-    "name",
     "policy",
     "priority",
     "flags",
@@ -61,13 +62,21 @@ def read_scheduling_classes(spec: Table) -> Mapping[str, SchedulingClass]:
     Raises:
         BadSetting: The kernel would not accept a class, or two have the same name.
     """
-    found: dict[str, SchedulingClass] = {}
-    for row in spec.tables(CLASSES, *_KEYS):
-        name = row.name("name")
-        if name in found:
-            raise BadSetting(row.at("name"), f"duplicate name {name!r}")
-        found[name] = _class(row, name)
-    return found
+    return {name: _class(row, name) for name, row in spec.named(CLASSES, *_KEYS)}
+
+
+def scheduling_warnings(spec: Table) -> Iterator[tuple[str, str]]:
+    """Yield path and reason of each ``nice`` of a class without a policy.
+
+    nri-plugins accepts such classes.
+    """
+    for row in spec.open_rows(CLASSES):
+        if _lacks_policy(row.rows):
+            yield row.at("nice"), "without a policy it applies to policy other"
+
+
+def _lacks_policy(row: Mapping[str, object]) -> bool:
+    return bool(row.get("nice")) and row.get("policy", _NONE) == _NONE
 
 
 def read_namespace_classes(spec: Table, classes: Sequence[str]) -> Mapping[str, str]:
@@ -101,6 +110,9 @@ def read_qos_classes(spec: Table, classes: Sequence[str]) -> Mapping[QosClass, s
 
 
 def _class(row: Table, name: str) -> SchedulingClass:
+    if _lacks_policy(row.rows):
+        # What nearly every process has: its nice value is all that changes.
+        row = replace(row, rows={**row.rows, "policy": SchedulingPolicy.OTHER.value})
     policy = row.choice("policy", (_NONE, *SchedulingPolicy), _NONE)
     io_class = row.choice("ioClass", (_NONE, *IoClass), _NONE)
     flags = row.choices("flags", tuple(SchedulingFlag))
@@ -127,8 +139,8 @@ def _ranged(
     """Read a number that only some policies or classes take; others allow 0."""
     low, high = limits
     if row.text(of, _NONE) in takers:
-        if low > 0 and key not in row.rows:
-            raise BadSetting(row.at(key), f"missing, expected {low} to {high}")
+        if low > 0:
+            row.require(key, f"{low} to {high}")
         return row.number(key, low, high, 0)
     if row.number(key, min(low, 0), high, 0):
         raise BadSetting(row.at(key), f"only allowed with {of} {' or '.join(takers)}")
@@ -139,12 +151,11 @@ def _times(row: Table, policy: str) -> tuple[int, int, int]:
     """Read runtime, deadline and period; policies other than deadline allow 0."""
     if policy != SchedulingPolicy.DEADLINE:
         for key in _TIMES:
-            if row.rows.get(key):
+            if row.number(key, 0, _LONGEST, 0):
                 raise BadSetting(row.at(key), "only allowed with policy deadline")
         return (0, 0, 0)
     for key in ("runtime", "deadline"):
-        if key not in row.rows:
-            raise BadSetting(row.at(key), "missing, expected nanoseconds")
+        row.require(key, "nanoseconds")
     runtime, deadline, period = (
         row.number(key, _SHORTEST, _LONGEST, 0) for key in _TIMES
     )

@@ -4,79 +4,77 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from nri_resmgr.config.cpus import CpuChoice, read_cpus
+from nri_resmgr.config.pinned import PINNED_FIELDS, PinnedConfig
 from nri_resmgr.config.policy_config import (
+    AGENT,
     CONTROL,
     MEMORY_KEYS,
-    PolicyConfig,
-    ineffective_of_memory,
+    PLACE_PODS,
+    PUBLISH,
+    read_agent_use,
     read_control,
+    read_exclusivity,
     read_memory_use,
+    read_publish_use,
 )
-from nri_resmgr.config.table import Table
+from nri_resmgr.config.table import Fields, Table, read_choice, read_fields, read_flag
 
-# Always reserved: its containers belong to the node itself.
-_ALWAYS_RESERVED: Final = "kube-system"
+COMMON_FIELDS: Final[Fields] = {
+    **PINNED_FIELDS,
+    "preferIsolatedCPUs": ("prefer_isolated_cpus", read_flag),
+    "onFailure": ("on_failure", read_choice("refuse", "shared")),
+    "exclusivity": ("exclusivity", read_exclusivity),
+    **PLACE_PODS,
+}
+"""Fields of `CommonStaticConfig`."""
+
+_FIELDS: Final[Fields] = {
+    **COMMON_FIELDS,
+    "relaxedIsolation": ("relaxed_isolation", read_flag),
+    "borrowIsolatedCPUs": ("borrow_isolated_cpus", read_flag),
+}
 
 
-class StaticPolicyConfig(PolicyConfig, frozen=True):
+class CommonStaticConfig(PinnedConfig, frozen=True):
+    """A document of the static or the static-plus policy: their common options.
+
+    Attributes:
+        prefer_isolated_cpus: Whether exclusive CPUs are isolated ones where enough
+            are free; in the static policy only for containers that request one.
+        on_failure: ``refuse`` or ``shared``: what happens to a container whose
+            exclusive CPUs cannot be allocated.
+        place_pods: ``off``, ``soft`` or ``strict``: whether exclusive CPUs are reserved
+            for all containers of a pod when it is created.
+    """
+
+    prefer_isolated_cpus: bool = True
+    on_failure: str = "refuse"
+    place_pods: str = "off"
+
+
+class StaticPolicyConfig(CommonStaticConfig, frozen=True):
     """A ``StaticPolicy`` document; the defaults are safe on every machine.
 
     Attributes:
-        available: CPUs that may be used; None for all that are online.
-        reserved: CPUs that are never exclusive; None for the lowest one.
-        reserved_pool_namespaces: Shell patterns of the namespaces whose
-            containers run on the reserved CPUs; kube-system is always one.
-        pin_cpu: Whether to set CPU sets of containers.
-        pin_memory: Whether to set their memory nodes.
-        prefer_isolated_cpus: Whether containers that request one CPU get
-            isolated ones.
-        on_failure: ``refuse`` or ``shared``: what happens to a container whose
-            exclusive CPUs cannot be allocated.
+        relaxed_isolation: Whether containers that request several CPUs get isolated
+            ones, too.
+        borrow_isolated_cpus: Whether isolated CPUs complete grants for which too few
+            ordinary ones are free.
     """
 
     kind: ClassVar[str] = "StaticPolicy"
 
-    available: CpuChoice | None = None
-    reserved: CpuChoice | None = None
-    reserved_pool_namespaces: tuple[str, ...] = (_ALWAYS_RESERVED,)
-    pin_cpu: bool = True
-    pin_memory: bool = True
-    prefer_isolated_cpus: bool = True
-    on_failure: str = "refuse"
+    relaxed_isolation: bool = False
+    borrow_isolated_cpus: bool = False
 
 
 def read_static_policy(top: Table) -> StaticPolicyConfig:
-    """Read the ``spec`` of a document of this kind.
-
-    Raises:
-        BadSetting: The first error; its ``path`` is its place.
-    """
-    spec = top.table(
-        "spec",
-        "availableResources",
-        "reservedResources",
-        "reservedPoolNamespaces",
-        "pinCPU",
-        "pinMemory",
-        "preferIsolatedCPUs",
-        "onFailure",
-        CONTROL,
-        *MEMORY_KEYS,
-    )
-    default = StaticPolicyConfig()  # the built-in defaults, in one place only
-    namespaces = spec.texts("reservedPoolNamespaces", ())
+    """Read the ``spec`` of a document of this kind."""
+    spec = top.table("spec", *_FIELDS, CONTROL, AGENT, *MEMORY_KEYS, PUBLISH)
     return StaticPolicyConfig(
-        available=read_cpus(spec.table("availableResources", "cpu")),
-        reserved=read_cpus(spec.table("reservedResources", "cpu")),
-        reserved_pool_namespaces=tuple(dict.fromkeys((_ALWAYS_RESERVED, *namespaces))),
-        pin_cpu=spec.flag("pinCPU", default=default.pin_cpu),
-        pin_memory=spec.flag("pinMemory", default=default.pin_memory),
-        prefer_isolated_cpus=spec.flag(
-            "preferIsolatedCPUs", default=default.prefer_isolated_cpus
-        ),
-        on_failure=spec.choice("onFailure", ("refuse", "shared"), default.on_failure),
-        ineffective=ineffective_of_memory(spec),
+        **read_fields(spec, _FIELDS, StaticPolicyConfig()),
         **read_control(spec),
         **read_memory_use(spec),
+        **read_agent_use(spec),
+        **read_publish_use(spec),
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
 
 import yaml
 
@@ -25,6 +27,13 @@ _TOO_DEEP_FOR_LIBYAML: Final = "exceeded maximum nesting depth"
 
 # libyaml is ten times as fast, but missing in some builds of PyYAML.
 _Safe: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Mark(Protocol):
+    """A place in a text, counted from 0; libyaml has a class of its own."""
+
+    line: int
+    column: int
 
 
 class _Loader(_Safe):  # type: ignore[misc] # the base class is chosen at run time
@@ -60,17 +69,32 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
             references that are not allowed or recursive, or is too large or too
             deep.
     """
-    if len(text) > MAX_TEXT:
-        raise BadSyntax(f"{len(text)} characters, expected at most {MAX_TEXT}")
-    try:
+    with _as_bad_syntax():
         _check_events(text, references=references)
         return yaml.load(text, Loader=_Loader)  # noqa: S506 - _Loader is a safe loader
+
+
+def compose_yaml(text: str) -> yaml.Node | None:
+    """Parse one YAML document into nodes, which have their places in the text.
+
+    Raises:
+        BadSyntax: As `parse_yaml`, but for duplicate keys.
+    """
+    with _as_bad_syntax():
+        _check_events(text, references=True)
+        return yaml.compose(text, Loader=_Loader)
+
+
+@contextmanager
+def _as_bad_syntax() -> Iterator[None]:
+    try:
+        yield
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         why = error.problem or error.context or "not YAML"
         if why == _TOO_DEEP_FOR_LIBYAML:
             why = _TOO_DEEP
-        raise BadSyntax(why, mark.line + 1 if mark else 0) from None
+        raise BadSyntax(why, *_place(mark)) from None
     except yaml.YAMLError as error:
         raise BadSyntax(" ".join(str(error).split())) from None
     except ValueError as error:
@@ -79,49 +103,57 @@ def parse_yaml(text: str, *, references: bool = True) -> object:
 
 
 def _check_events(text: str, *, references: bool) -> None:
+    if len(text) > MAX_TEXT:
+        raise BadSyntax(f"{len(text)} characters, expected at most {MAX_TEXT}")
     counts = _Counts()
     for event in yaml.parse(text, Loader=_Loader):
-        line = _line_of(event)
-        if isinstance(event, yaml.AliasEvent) and not references:
-            raise BadSyntax("references (*) are not allowed here", line)
-        counts.add(event, line)
+        if not references and isinstance(event, yaml.AliasEvent):
+            raise BadSyntax(
+                "references (*) are not allowed here", *_place(event.start_mark)
+            )
+        counts.add(event)
         if counts.depth > _MAX_DEPTH:
-            raise BadSyntax(_TOO_DEEP, line)
+            raise BadSyntax(_TOO_DEEP, *_place(event.start_mark))
         if counts.values > _MAX_VALUES:
             why = f"more than {_MAX_VALUES} values, those of references (*) included"
-            raise BadSyntax(why, line)
+            raise BadSyntax(why, *_place_of(event))
 
 
 class _Counts:
     """Counts values without building them; references count all that they stand for."""
 
     def __init__(self) -> None:
-        self.values = 0
+        self.values = self.depth = 0
         self._open: list[tuple[str | None, int]] = []  # with the count before each
         self._sizes: dict[str, int] = {}
 
-    @property
-    def depth(self) -> int:
-        return len(self._open)
-
-    def add(self, event: yaml.Event, line: int) -> None:
+    def add(self, event: yaml.Event) -> None:
         match event:
-            case yaml.CollectionStartEvent():
-                self._open.append((event.anchor, self.values))
-                self.values += 1
-            case yaml.CollectionEndEvent():
-                anchor, before = self._open.pop()
-                if anchor:
-                    self._sizes[anchor] = self.values - before
-            case yaml.ScalarEvent():
+            case yaml.ScalarEvent():  # most are
                 self.values += 1
                 if event.anchor:
                     self._sizes[event.anchor] = 1
+            case yaml.CollectionStartEvent():
+                self._open.append((event.anchor, self.values))
+                self.values += 1
+                self.depth += 1
+            case yaml.CollectionEndEvent():
+                anchor, before = self._open.pop()
+                self.depth -= 1
+                if anchor:
+                    self._sizes[anchor] = self.values - before
             case yaml.AliasEvent():
                 if any(anchor == event.anchor for anchor, _ in self._open):
-                    raise BadSyntax(f"*{event.anchor} contains itself", line)
+                    raise BadSyntax(
+                        f"*{event.anchor} contains itself", *_place(event.start_mark)
+                    )
                 self.values += self._sizes.get(event.anchor or "", 0)
 
 
-def _line_of(event: yaml.Event) -> int:
-    return event.start_mark.line + 1 if event.start_mark else 0
+def _place_of(event: yaml.Event) -> tuple[int, int]:
+    return _place(event.start_mark)
+
+
+def _place(mark: _Mark | None) -> tuple[int, int]:
+    """Return line and column, counted from 1; 0 where the parser has none."""
+    return (mark.line + 1, mark.column + 1) if mark else (0, 0)

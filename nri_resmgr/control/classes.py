@@ -1,4 +1,4 @@
-"""RDT, block I/O and memory classes as JSON data: settings, problems, containers."""
+"""Classes and limits as JSON data: settings, problems, containers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nri_resmgr.app.classes.problems import ClassProblems
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
 from nri_resmgr.classes.memory.qos import WHOLE
+from nri_resmgr.control.top_tier import top_tier_limits
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values.documents import JsonObject
 
@@ -23,11 +24,12 @@ _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS c
 
 
 def classes_of(policy: ResourcePolicy) -> JsonObject:
-    """Describe each kind of class; None for a kind that is off."""
+    """Describe each kind of class, None for one that is off, and limits."""
     return {
         "rdt": _rdt(policy),
         "blockio": _blockio(policy),
         "memory": _memory(policy),
+        "topTier": top_tier_limits(policy),
     }
 
 
@@ -51,6 +53,8 @@ def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str
 
 
 def _why(choice: ClassChoice, request: ClassRequest | None) -> str:
+    if request is not None and request.by_adjustment:
+        return f"by {request.key}"
     if request is not None:
         return f"by annotation {request.key}"
     return _ORIGINS[choice.origin]

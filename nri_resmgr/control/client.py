@@ -11,15 +11,19 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from nri_resmgr.values import InputError, ResmgrError
+from nri_resmgr.host.bounded import ANSWER, read_line, read_whole, reason
+from nri_resmgr.values import HostError, InputError
 from nri_resmgr.values.documents import JsonObject
 
 _TIMEOUT: Final = 10.0  # seconds for an answer
+# The daemon drops the connections that idle longest when too many clients come. On a
+# busy machine that can be ours, before our request is there.
+_ATTEMPTS: Final = 3
 _OK: Final = 200
 
 
 @dataclass(eq=False)
-class NoDaemon(ResmgrError):
+class NoDaemon(HostError):
     """No daemon answers at the control socket."""
 
     path: str
@@ -32,7 +36,7 @@ class NoDaemon(ResmgrError):
 
 
 @dataclass(eq=False)
-class AccessDenied(ResmgrError):
+class AccessDenied(HostError):
     """This user has no access to the control socket."""
 
     path: str
@@ -42,7 +46,7 @@ class AccessDenied(ResmgrError):
 
 
 @dataclass(eq=False)
-class AnswerLost(ResmgrError):
+class AnswerLost(HostError):
     """The daemon closed the connection, or its answer is malformed."""
 
     path: str
@@ -75,11 +79,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Sends one query per connection.
-
-    Args:
-        path: The control socket.
-    """
+    """Sends one query per connection to the control socket at a path."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -99,9 +99,9 @@ class Client:
         """Change the document at a path; raises what `get` does."""
         return self._query("PUT", path, json.dumps(document))
 
-    def post(self, path: str) -> JsonObject:
+    def post(self, path: str, **query: str) -> JsonObject:
         """Request an action; raises what `get` does."""
-        return self._query("POST", path)
+        return self._query("POST", _target(path, query))
 
     def lines(self, path: str, **query: str) -> Iterator[JsonObject]:
         """Yield the lines of an answer as they arrive, without a timeout.
@@ -110,12 +110,12 @@ class Client:
         """
         target = _target(path, query)
         with self._answer("GET", target, timeout=None) as answer:
-            while line := answer.readline():
+            while line := read_line(answer, ANSWER):
                 yield json.loads(line)
 
     def _query(self, method: str, target: str, body: str | None = None) -> JsonObject:
         with self._answer(method, target, body) as answer:
-            found: JsonObject = json.loads(answer.read())
+            found: JsonObject = json.loads(read_whole(answer.read, ANSWER))
             return found
 
     @contextlib.contextmanager
@@ -128,11 +128,11 @@ class Client:
     ) -> Iterator[http.client.HTTPResponse]:
         connection = _UnixConnection(self._path, timeout)
         try:
-            connection.request(method, target, body)
-            answer = connection.getresponse()
-            if answer.status != _OK:
-                raise QueryRefused(answer.status, _why(answer))
-            yield answer
+            _send(connection, method, target, body)
+            with connection.getresponse() as answer:
+                if answer.status != _OK:
+                    raise QueryRefused(answer.status, _why(answer))
+                yield answer
         # Refused: a socket that a killed daemon has left.
         except (FileNotFoundError, ConnectionRefusedError):
             raise NoDaemon(self._path) from None
@@ -140,10 +140,28 @@ class Client:
             raise AccessDenied(self._path) from None
         except TimeoutError:
             raise AnswerLost(self._path, "no answer in time") from None
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except OSError as error:
+            why = reason(error) or "connection closed"
+            raise AnswerLost(self._path, why) from None
+        except (http.client.HTTPException, ValueError) as error:
             raise AnswerLost(self._path, str(error) or "connection closed") from None
         finally:
             connection.close()
+
+
+def _send(
+    connection: http.client.HTTPConnection, method: str, target: str, body: str | None
+) -> None:
+    """Send a request; again on a new connection if it cannot have arrived whole."""
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            connection.request(method, target, body)
+        except BrokenPipeError:
+            connection.close()
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            return
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:
@@ -152,6 +170,6 @@ def _target(path: str, query: Mapping[str, str]) -> str:
 
 def _why(answer: http.client.HTTPResponse) -> str:
     try:
-        return str(json.loads(answer.read())["why"])
+        return str(json.loads(read_whole(answer.read, ANSWER))["why"])
     except (ValueError, KeyError, TypeError):
         return f"the daemon answered {answer.status} {answer.reason}"

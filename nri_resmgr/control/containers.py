@@ -2,63 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 
-import msgspec
-
+from nri_resmgr.app.observers.policy_in_force import PolicySnapshot
 from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.control.daemon_view import DaemonView
+from nri_resmgr.control.delivery import delivery_of
 from nri_resmgr.control.times import time_text
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, RequestOrigin
-from nri_resmgr.policy.views import PoolUse
-from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.policy.events import EXACT_ORIGINS, NO_PIN, ContainerSpec
+from nri_resmgr.values import NO_CPUS
 from nri_resmgr.values.documents import JsonObject
 
 
-class PolicySnapshot(msgspec.Struct, frozen=True):
-    """The policy's state at one moment.
-
-    Attributes:
-        specs: The present containers, by id.
-        pins: The pinning that each should have.
-        pools: The pools.
-        pool_of: The name of each container's pool.
-        exclusive: All exclusive CPUs.
-        verification: Compares cgroups with decisions; None if it is off.
-    """
-
-    specs: Mapping[str, ContainerSpec]
-    pins: Mapping[str, Pin]
-    pools: Sequence[PoolUse]
-    pool_of: Mapping[str, str]
-    exclusive: CpuSet
-    verification: Verification | None
-
-
-def snapshot_of(daemon: DaemonView) -> PolicySnapshot:
-    """Take a snapshot of the policy."""
-    policy, state = daemon.policy.policy, daemon.policy.state
-    pools = policy.pools(state)
-    return PolicySnapshot(
-        specs={key: entry.spec for key, entry in state.ledger.entries.items()},
-        pins=policy.pins(state),
-        pools=pools,
-        pool_of={one: pool.name for pool in pools for one in pool.containers},
-        exclusive=CpuSet.union(pool.exclusive for pool in pools),
-        verification=daemon.verification(),
-    )
-
-
-def containers_of(snapshot: PolicySnapshot) -> Iterator[JsonObject]:
+def containers_of(snapshot: PolicySnapshot, daemon: DaemonView) -> Iterator[JsonObject]:
     """Yield the data of each container, sorted by namespace, pod and age."""
     specs = snapshot.specs.values()
     for spec in sorted(specs, key=lambda s: (s.namespace, s.pod_name, s.created, s.id)):
-        yield container_of(spec, snapshot)
+        yield container_of(spec, snapshot, daemon)
 
 
-def container_of(spec: ContainerSpec, snapshot: PolicySnapshot) -> JsonObject:
-    """Describe a present container.
+def container_of(
+    spec: ContainerSpec, snapshot: PolicySnapshot, daemon: DaemonView
+) -> JsonObject:
+    """Describe a present container, with its verification, if that is on.
 
+    Its CPUs and memory nodes are the decided ones; `delivery` states whether they wait.
     Labels, annotations, environment and arguments may be secret and are left out.
     """
     pin = snapshot.pins.get(spec.id, NO_PIN)
@@ -73,21 +41,24 @@ def container_of(spec: ContainerSpec, snapshot: PolicySnapshot) -> JsonObject:
         "cpus": str(pin.cpus),
         "exclusive": str(pin.cpus & snapshot.exclusive if pin.cpus else NO_CPUS),
         "mems": str(pin.mems),
-        "request": _request_of(spec),
+        "request": {
+            "cpu": spec.request,
+            "cpuLimit": spec.limit,
+            "memory": spec.memory_request,
+            "memoryLimit": spec.memory_limit,
+            "hugepages": [
+                {"size": one.size, "count": one.count} for one in spec.hugepages
+            ],
+            "extended": dict(sorted(spec.extended.items())),
+            "ofPod": spec.shares_budget,
+        },
         "source": spec.source.value,
-        "accuracy": "exact" if spec.source is RequestOrigin.ANNOTATION else "estimated",
+        "adjustment": spec.adjusted.name if spec.adjusted else "",
+        "accuracy": "exact" if spec.source in EXACT_ORIGINS else "estimated",
         "created": time_text(spec.created),
         "started": time_text(spec.started),
-        "verification": verified_container(snapshot.verification, spec.id),
-    }
-
-
-def _request_of(spec: ContainerSpec) -> JsonObject:
-    return {
-        "cpu": spec.request,
-        "cpuLimit": spec.limit,
-        "memory": spec.memory_request,
-        "memoryLimit": spec.memory_limit,
+        "delivery": delivery_of(spec.id, daemon),
+        "verification": _verified(daemon.verification(), spec.id),
     }
 
 
@@ -105,8 +76,7 @@ def verification_of(found: Verification | None) -> JsonObject | None:
     }
 
 
-def verified_container(found: Verification | None, container: str) -> JsonObject | None:
-    """Describe the last verification of a container; None if it is off."""
+def _verified(found: Verification | None, container: str) -> JsonObject | None:
     if found is None:
         return None
     finding = found.finding_of(container)

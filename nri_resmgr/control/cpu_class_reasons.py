@@ -1,11 +1,11 @@
-"""Why the CPUs of a container have their CPU class."""
+"""Reasons for the CPU class of a container's CPUs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from nri_resmgr.app.observers.policy_in_force import PolicySnapshot
 from nri_resmgr.config.cpu_classes import CpuClassUse
-from nri_resmgr.control.containers import PolicySnapshot
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.values import CpuSet
@@ -14,13 +14,7 @@ from nri_resmgr.values import CpuSet
 def host_sentences(
     spec: ContainerSpec, snapshot: PolicySnapshot, daemon: DaemonView
 ) -> Iterator[str]:
-    """Yield the CPU classes of a container's CPUs and why, and its interrupts.
-
-    Args:
-        spec: A present container.
-        snapshot: The policy's state.
-        daemon: The daemon.
-    """
+    """Yield the CPU classes of a container's CPUs and why, and its interrupts."""
     policy = daemon.policy
     use = policy.policy.host_use(policy.state)
     cpus = snapshot.pins.get(spec.id, NO_PIN).cpus

@@ -11,6 +11,7 @@ from nri_resmgr.control.daemon_view import API_VERSION
 from nri_resmgr.control.times import time_text
 from nri_resmgr.policy.decision import Reason
 from nri_resmgr.values.documents import JsonObject
+from nri_resmgr.values.printable import printable_json
 
 _AT_ONCE: Final = 100  # rows that are sent before the client is waited for
 
@@ -25,6 +26,7 @@ def event_of(row: Row) -> JsonObject:
         "time": time_text(row.time),
         "kind": row.kind,
         "title": row.title,
+        "podUid": row.pod_uid,
         "category": row.word,
         "why": row.why,
         "containers": [reason_of(reason) for reason in row.reasons],
@@ -84,4 +86,4 @@ def _lines(rows: tuple[Row, ...], after: int) -> Iterator[bytes]:
 
 
 def _line(data: JsonObject) -> bytes:
-    return json.dumps(data).encode() + b"\n"
+    return printable_json(json.dumps(data)).encode() + b"\n"

@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, TypeVar
 
-from nri_resmgr.app.observing.history import REFUSED, ContainerChange, History, Row
-from nri_resmgr.control.classes import class_sentences
-from nri_resmgr.control.containers import (
-    PolicySnapshot,
-    container_of,
-    snapshot_of,
+from nri_resmgr.app.annotations.unobeyed import unobeyed
+from nri_resmgr.app.observers.policy_in_force import PolicySnapshot, snapshot_of
+from nri_resmgr.app.observing.history import ContainerChange, History, Row
+from nri_resmgr.app.observing.refusal_log import REFUSED
+from nri_resmgr.control.claims import (
+    device_sentences,
+    explained_claims,
+    named_claimed,
 )
+from nri_resmgr.control.classes import class_sentences
+from nri_resmgr.control.containers import container_of
 from nri_resmgr.control.cpu_class_reasons import host_sentences
 from nri_resmgr.control.daemon_view import API_VERSION, DaemonView
+from nri_resmgr.control.delivery import KernelReader
 from nri_resmgr.control.events import event_of, reason_of
 from nri_resmgr.control.http_request import RequestRefused
 from nri_resmgr.control.isolation import isolation_sentences
 from nri_resmgr.control.memory_reasons import memory_sentences
 from nri_resmgr.control.names import NamedContainer, find
+from nri_resmgr.control.partitions import partition_sentences
+from nri_resmgr.control.reservations import matching_reservations, named_reservation
 from nri_resmgr.control.times import time_text
+from nri_resmgr.control.top_tier import top_tier_ineffective, top_tier_sentences
+from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.sentences import (
@@ -47,14 +56,20 @@ def explanation_of(daemon: DaemonView, pod: str, container: str) -> JsonObject:
     Raises:
         RequestRefused: No container matches, or several pods do.
     """
-    snapshot, history = snapshot_of(daemon), daemon.history
+    snapshot, history = snapshot_of(daemon.policy), daemon.history
     present = [_named(spec) for spec in snapshot.specs.values()]
-    gone = [_named_of(change) for change in history.removed()]
+    coming = [named_reservation(one) for one in snapshot.reservations]
+    gone = [
+        NamedContainer.of_title(one.reason.title, one.reason.container)
+        for one in history.removed()
+    ]
     refused = [
         NamedContainer.of_title(row.title) for row in history.rows_of_kind(REFUSED)
     ]
-    # Present containers have precedence over removed ones.
-    found = find(pod, container, present) or find(pod, container, [*gone, *refused])
+    # Present and coming containers have precedence over removed ones.
+    claims = daemon.policy.claims
+    there = find(pod, container, [*present, *coming, *named_claimed(claims)])
+    found = there or find(pod, container, [*gone, *refused])
     if not found:
         what = f"{pod}/{container}" if container else pod
         raise RequestRefused(
@@ -64,13 +79,39 @@ def explanation_of(daemon: DaemonView, pod: str, container: str) -> JsonObject:
     return {
         "apiVersion": API_VERSION,
         "kind": "Explanation",
-        "containers": [_explained(one, snapshot, daemon) for one in found if one.id],
+        "containers": [
+            _explained(one, snapshot, daemon)
+            for one in found
+            if one.id and one.id not in claims.table.containers
+        ],
+        "claimed": list(explained_claims(claims, found)),
+        "reservations": list(matching_reservations(snapshot, found)),
         "refusals": [
-            event_of(row)
+            event_of(row) | {"times": history.times(row)}
             for row in history.rows_of_kind(REFUSED)
             if _is_about(row, titles, whole_pod=not container)
         ],
     }
+
+
+async def explanation_with_kernel(
+    daemon: DaemonView, kernel: KernelReader, pod: str, container: str
+) -> JsonObject:
+    """Explain as `explanation_of` does, with what the kernel has in force now."""
+    explanation = explanation_of(daemon, pod, container)
+    present = {
+        one["container"]["id"]: one
+        for one in explanation["containers"]
+        if one["present"]
+    }
+    entries = daemon.policy.state.ledger.entries
+    specs = (entries[key].spec for key in present)
+    found = await kernel.read(
+        [CgroupReference(one.id, one.cgroup, one.pid) for one in specs]
+    )
+    for key, one in present.items():
+        one["inForce"] = found.get(key)
+    return explanation
 
 
 def candidates_of(
@@ -107,10 +148,6 @@ def _named(spec: ContainerSpec) -> NamedContainer:
     )
 
 
-def _named_of(change: ContainerChange) -> NamedContainer:
-    return NamedContainer.of_title(change.reason.title, change.reason.container)
-
-
 def _explained(
     named: NamedContainer, snapshot: PolicySnapshot, daemon: DaemonView
 ) -> JsonObject:
@@ -125,12 +162,23 @@ def _explained(
         "history": list(_story(named.id, story, history)),
     }
     if spec is not None:
-        data["container"] = container_of(spec, snapshot)
+        data["container"] = container_of(spec, snapshot, daemon)
+        data["inForce"] = None
+        data["ineffective"] = [
+            *(
+                one.sentence(policy.policy.kind)
+                for one in unobeyed(spec.preferences, policy.policy.obeys)
+            ),
+            *top_tier_ineffective(spec, policy),
+        ]
         data["host"] = [
             *host_sentences(spec, snapshot, daemon),
+            *device_sentences(spec, policy),
             *isolation_sentences(spec, snapshot, daemon),
+            *partition_sentences(spec, policy),
             *class_sentences(spec, policy),
             *memory_sentences(spec, policy.config),
+            *top_tier_sentences(spec, policy),
         ]
         data["candidates"] = list(candidates_of(spec.id, policy.policy, policy.state))
     return data
@@ -185,9 +233,14 @@ def _story(
 
 def _decision(change: ContainerChange) -> JsonObject:
     row, reason = change.row, change.reason
-    head = {"number": row.number, "time": time_text(row.time), "kind": row.kind}
-    sentence = {"sentence": RULE_SENTENCES[reason.rule]}
-    return head | reason_of(reason) | sentence
+    kind, sentence = row.kind, RULE_SENTENCES[reason.rule]
+    first = row.reasons[0]
+    # The event was another container's, which left room.
+    if reason.rule is Rule.NOW_FITS and first.container != reason.container:
+        kind, cause = "container.now-fits", first.title or first.container
+        sentence = f"{sentence}, because of {cause}"
+    head = {"number": row.number, "time": time_text(row.time), "kind": kind}
+    return head | reason_of(reason) | {"sentence": sentence}
 
 
 def _update(row: Row, pin: Pin) -> JsonObject:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.host_settings.wanted import use_in_force
+from nri_resmgr.app.observers.policy_in_force import PolicySnapshot
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts
-from nri_resmgr.control.containers import PolicySnapshot
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.isolation import isolated_of
 from nri_resmgr.policy.host_use import HostUse
@@ -43,7 +43,7 @@ def host_settings_of(daemon: DaemonView, snapshot: PolicySnapshot) -> JsonObject
         "applied": not problem,
         "problem": problem,
         "classes": list(_classes(use, snapshot, last)),
-        "isolated": list(_isolated(use, snapshot, daemon, last)),
+        "isolated": list(isolated_of(use, snapshot, last)),
     }
     return found | _report_data(report)
 
@@ -62,13 +62,6 @@ def _classes(
             ),
             "settings": list(_settings(cpus, last)) if last else [],
         }
-
-
-def _isolated(
-    use: HostUse, snapshot: PolicySnapshot, daemon: DaemonView, last: Round | None
-) -> Iterator[JsonObject]:
-    if use.isolated:
-        yield from isolated_of(use, snapshot, daemon.policy.machine, last)
 
 
 def _settings(cpus: CpuSet, last: Round) -> Iterator[JsonObject]:
@@ -135,7 +128,7 @@ def _report_data(report: HostReport | None) -> JsonObject:
 
 def _punits(last: Round) -> Iterator[JsonObject]:
     if last.plan.punits:
-        # Few machines have Intel Speed Select.
+        # Late: large, and few machines have Intel Speed Select.
         from nri_resmgr.host.speed_select.knobs import describe
 
         for one in last.plan.punits:

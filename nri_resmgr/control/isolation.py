@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.host_settings.wanted import use_in_force
+from nri_resmgr.app.observers.policy_in_force import PolicySnapshot
 from nri_resmgr.classes.isolation.aspects import (
     BY_CGROUP,
     KEYS,
@@ -15,11 +16,9 @@ from nri_resmgr.classes.isolation.aspects import (
     isolations_of,
 )
 from nri_resmgr.classes.isolation.requests import Isolated
-from nri_resmgr.control.containers import PolicySnapshot
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.policy.host_use import HostUse
-from nri_resmgr.topology import Machine
 from nri_resmgr.values.documents import JsonObject
 
 if TYPE_CHECKING:  # heavy; few nodes have host settings
@@ -32,20 +31,12 @@ _IDLE: Final = {
 
 
 def isolated_of(
-    use: HostUse, snapshot: PolicySnapshot, machine: Machine, last: Round | None
+    use: HostUse, snapshot: PolicySnapshot, last: Round | None
 ) -> Iterator[JsonObject]:
-    """Yield the data of each isolated container.
-
-    Args:
-        use: What the policy requires of the host.
-        snapshot: The policy's state.
-        machine: The machine.
-        last: The last round; None before the first one.
-    """
+    """Yield the data of each isolated container."""
     for one in sorted(
         use.isolated, key=lambda one: snapshot.specs[one.container].title
     ):
-        found = _isolations(one, snapshot, machine)
         yield {
             "container": snapshot.specs[one.container].title,
             "cpus": str(one.cpus),
@@ -56,7 +47,7 @@ def isolated_of(
                     "cpus": str(each.cpus),
                     "problem": _problem(one, each.what, last),
                 }
-                for each in found
+                for each in _isolations(one, snapshot)
             ],
         }
 
@@ -64,13 +55,7 @@ def isolated_of(
 def isolation_sentences(
     spec: ContainerSpec, snapshot: PolicySnapshot, daemon: DaemonView
 ) -> Iterator[str]:
-    """Yield the isolation of a container, or why its annotations have no effect.
-
-    Args:
-        spec: A present container.
-        snapshot: The policy's state.
-        daemon: The daemon.
-    """
+    """Yield the isolation of a container, or why its annotations have no effect."""
     request, policy, host = spec.preferences.isolation, daemon.policy, daemon.host
     if request is None or not aspects_of(request):
         return
@@ -84,16 +69,15 @@ def isolation_sentences(
         yield f"not isolated in spite of {keys}: {why}"
         return
     last = host.applier.report.last if host and host.applier else None
-    for each in _isolations(one, snapshot, policy.machine):
+    for each in _isolations(one, snapshot):
         problem = _problem(one, each.what, last)
         suffix = f"; not in force: {problem}" if problem else ""
         yield f"{_sentence(each)}, by annotation {_key(each.what, spec)}{suffix}"
 
 
-def _isolations(
-    one: Isolated, snapshot: PolicySnapshot, machine: Machine
-) -> Iterator[Isolation]:
-    return isolations_of(one, snapshot.pins.get(one.container, NO_PIN).cpus, machine)
+def _isolations(one: Isolated, snapshot: PolicySnapshot) -> Iterator[Isolation]:
+    pin = snapshot.pins.get(one.container, NO_PIN)
+    return isolations_of(one, pin.cpus, snapshot.machine)
 
 
 def _problem(one: Isolated, what: Aspect, last: Round | None) -> str:

@@ -1,4 +1,8 @@
-"""The control socket in the file system, for root and the daemon's user only."""
+"""The control socket in the file system, for root and the daemon's user.
+
+With a spool folder, the agent connects as well, which is another user. Then the socket
+is open to all, and the kernel's word on the peer's user decides.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,6 +21,8 @@ from nri_resmgr.values import HostError
 
 _PRIVATE_FOLDER: Final = 0o700
 _PRIVATE: Final = 0o600
+_PASSABLE_FOLDER: Final = 0o711
+_OPEN: Final = 0o666
 _BACKLOG: Final = 16
 _CREDENTIALS: Final = struct.Struct("iII")  # struct ucred of unix(7): pid, uid, gid
 
@@ -36,8 +42,29 @@ class ControlSocketUnusable(HostError):
 def control_socket(path: str) -> Iterator[socket.socket]:
     """Listen at *path* until the end of the context, and remove the socket.
 
+    Raises:
+        ControlSocketUnusable: See `open_control_socket`; or it cannot be removed.
+        UntrustedState: Others may write to its folder.
+    """
+    listener, remove = open_control_socket(path)
+    with listener:
+        try:
+            yield listener
+        finally:
+            remove()
+
+
+def open_control_socket(
+    path: str, *, for_agent: bool = False
+) -> tuple[socket.socket, Callable[[], None]]:
+    """Listen at *path*; return the listener, and a function that removes the socket.
+
     A socket left by a killed process is replaced. Missing folders are created, the
     last one without access for others.
+
+    Args:
+        path: Of the socket.
+        for_agent: Whether other users may connect; `peer_of` has who it is.
 
     Raises:
         ControlSocketUnusable: Another process listens there, the file is not a socket,
@@ -45,33 +72,49 @@ def control_socket(path: str) -> Iterator[socket.socket]:
         UntrustedState: Others may write to its folder.
     """
     with _usable(path):
-        _make_folder(Path(path).parent)
+        folder = Path(path).parent
+        _make_folder(folder)
+        if for_agent and stat.S_IMODE(folder.stat().st_mode) == _PRIVATE_FOLDER:
+            folder.chmod(_PASSABLE_FOLDER)
         _remove_stale(path)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    with listener, _usable(path):
-        # Before bind: at no moment may others connect.
-        os.fchmod(listener.fileno(), _PRIVATE)
-        listener.bind(path)
-        listener.listen(_BACKLOG)
-        listener.setblocking(False)
-        ours = _identity(path)
         try:
-            yield listener
-        finally:
-            # Another process may have made its own socket there by now.
+            # Before bind: at no moment may others connect.
+            os.fchmod(listener.fileno(), _PRIVATE)
+            listener.bind(path)
+            if for_agent:
+                Path(path).chmod(_OPEN)  # not before: the umask would apply
+            listener.listen(_BACKLOG)
+            listener.setblocking(False)
+            ours = _identity(path)
+        except BaseException:
+            listener.close()
+            raise
+
+    def remove() -> None:
+        # Another process may have made its own socket there by now.
+        with _usable(path):
             if _identity(path) == ours:
                 Path(path).unlink()
+
+    return listener, remove
 
 
 def refusal_of_peer(connected: socket.socket) -> str:
     """Return why a client is refused; empty for root and the daemon's user."""
+    uid = peer_of(connected)
+    if uid in (0, os.geteuid()):
+        return ""
+    return f"user {uid} has no access; only root has"
+
+
+def peer_of(connected: socket.socket) -> int:
+    """Return the user that a client runs as."""
     credentials = connected.getsockopt(
         socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
     )
     _, uid, _ = _CREDENTIALS.unpack(credentials)
-    if uid in (0, os.geteuid()):
-        return ""
-    return f"user {uid} has no access; only root has"
+    return int(uid)
 
 
 def _make_folder(folder: Path) -> None:

@@ -16,8 +16,6 @@ class NamedContainer(msgspec.Struct, frozen=True):
     """A container that can be queried.
 
     Attributes:
-        namespace: Namespace of the pod.
-        pod: Name of the pod.
         container: Its name; empty for a refusal of a whole pod.
         id: The runtime's id; empty if it was refused.
         pod_id: The pod sandbox's id, if known.

@@ -4,54 +4,91 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from nri_resmgr.app.background.supervisor import Part
 from nri_resmgr.app.configuration.status import ConfigurationStatus
+from nri_resmgr.app.observers.policy_in_force import PolicySnapshot, snapshot_of
+from nri_resmgr.control.claims import claims_of
 from nri_resmgr.control.classes import classes_of
-from nri_resmgr.control.containers import (
-    PolicySnapshot,
-    containers_of,
-    snapshot_of,
-    verification_of,
-)
+from nri_resmgr.control.cluster import cluster_of
+from nri_resmgr.control.containers import containers_of, verification_of
 from nri_resmgr.control.daemon_view import API_VERSION, Checkpoints, DaemonView
+from nri_resmgr.control.delivery import deliveries_of, pending_of
+from nri_resmgr.control.dra import prepared_claims_of
 from nri_resmgr.control.host_settings import host_settings_of
+from nri_resmgr.control.partitions import exclusivity_of
+from nri_resmgr.control.pools import pool_of
+from nri_resmgr.control.reservations import reservations_of
+from nri_resmgr.control.sandboxes import sandbox_of
 from nri_resmgr.control.times import time_text
 from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.views import PoolUse
-from nri_resmgr.stub.pending_updates import PendingUpdates
-from nri_resmgr.topology import Machine, Node
+from nri_resmgr.topology import Node
 from nri_resmgr.values import CpuSet, NodeSet
 from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.version import our_version
+
+if TYPE_CHECKING:  # few nodes publish any
+    from nri_resmgr.app.offers.extended_resources import Amount
 
 _SECOND: Final = 10**9  # nanoseconds
 
 
 def state_of(daemon: DaemonView) -> JsonObject:
     """Describe the daemon and its node."""
-    snapshot, machine = snapshot_of(daemon), daemon.policy.machine
+    snapshot = snapshot_of(daemon.policy)
+    pending = daemon.policy.updates.pending
     return {
         "apiVersion": API_VERSION,
         "kind": "State",
         "daemon": _daemon(daemon),
         "runtime": _runtime(daemon),
         "session": _session(daemon),
-        "pendingUpdates": _pending_updates(daemon.policy.updates.pending),
+        "applyUpdates": deliveries_of(daemon),
+        "pendingUpdates": pending_of(daemon),
+        "recordUpdates": {
+            "count": pending.records,
+            "oldestSeconds": round(pending.oldest_record_seconds, 3),
+        },
         "policy": daemon.policy.policy.kind,
         "configuration": _configuration(daemon.configuration()),
+        "cluster": _cluster(daemon),
+        "observability": [
+            {"name": one.name, "value": one.value, "source": one.source}
+            for one in daemon.settings()
+        ],
         "kubelet": [
-            {"manager": one.kind, "policy": one.policy, "why": str(one)}
+            {
+                "manager": one.kind,
+                "policy": one.policy or "unknown",
+                "why": str(one),
+            }
             for one in daemon.kubelet()
         ],
-        "verification": verification_of(snapshot.verification),
+        "kubeletServices": [
+            {
+                "service": one.service.name,
+                "problem": one.problem,
+                "details": one.details(),
+            }
+            for one in daemon.kubelet_services()
+        ],
+        "cpuClaims": claims_of(daemon.policy),
+        "verification": verification_of(daemon.verification()),
         "checkpoint": _checkpoint(daemon.checkpoints()),
+        "parts": [_part(one) for one in daemon.parts() if one.why or one.hangs],
         "host": host_settings_of(daemon, snapshot),
+        "exclusivity": exclusivity_of(daemon.policy),
         "classes": classes_of(daemon.policy),
-        "cpus": _cpus(snapshot, machine),
-        "nodes": [_node(node, daemon.policy.state) for node in machine.nodes],
-        "pools": [_pool(pool) for pool in snapshot.pools],
-        "containers": list(containers_of(snapshot)),
+        "cpus": _cpus(snapshot),
+        "nodes": [_node(one, snapshot.memory) for one in snapshot.machine.nodes],
+        "pools": [pool_of(pool) for pool in snapshot.pools],
+        "containers": list(containers_of(snapshot, daemon)),
+        "reservations": list(reservations_of(snapshot)),
+        "extendedResources": [_resource(one, daemon) for one in daemon.offers.amounts],
+        "nodeFeatures": _features(daemon),
+        "preparedClaims": list(prepared_claims_of(daemon.policy)),
+        "sandboxes": [sandbox_of(one) for one in daemon.sandboxes()],
     }
 
 
@@ -69,11 +106,12 @@ def _daemon(daemon: DaemonView) -> JsonObject:
 
 def _runtime(daemon: DaemonView) -> JsonObject:
     runtime = daemon.runtime()
+    timeout = runtime.request_timeout if runtime.reports_timeouts else None
     return {
         "name": runtime.name,
         "version": runtime.version,
         "nri": str(runtime.level or ""),
-        "requestTimeoutSeconds": runtime.request_timeout,
+        "requestTimeoutSeconds": timeout,
     }
 
 
@@ -86,11 +124,6 @@ def _session(daemon: DaemonView) -> JsonObject:
         "lostAt": time_text(sessions.lost_at),
         "lostWhy": sessions.lost_why,
     }
-
-
-def _pending_updates(pending: PendingUpdates) -> JsonObject:
-    seconds = round(pending.oldest_seconds, 3)
-    return {"count": len(pending), "oldestSeconds": seconds}
 
 
 def _configuration(status: ConfigurationStatus) -> JsonObject:
@@ -115,6 +148,12 @@ def _configuration(status: ConfigurationStatus) -> JsonObject:
     }
 
 
+def _cluster(daemon: DaemonView) -> JsonObject | None:
+    if daemon.cluster is None:
+        return None
+    return cluster_of(daemon.cluster.status, daemon.policy.state)
+
+
 def _checkpoint(found: Checkpoints | None) -> JsonObject | None:
     if found is None:
         return None
@@ -127,15 +166,52 @@ def _checkpoint(found: Checkpoints | None) -> JsonObject | None:
     }
 
 
+def _part(part: Part) -> JsonObject:
+    return {
+        "name": part.name,
+        "why": part.why,
+        "meanwhile": part.meanwhile,
+        "isEssential": part.is_essential,
+        "since": _text_of_moment(part.since) if part.why else "",
+        "tries": part.tries,
+        "nextTry": _text_of_moment(part.next_try) if part.next_try else "",
+        "hangsSeconds": round(part.hangs, 3),
+    }
+
+
+def _resource(one: Amount, daemon: DaemonView) -> JsonObject:
+    # What the agent writes, it reports itself.
+    is_served = one.by == "device-plugin"
+    return {
+        "name": one.name,
+        "by": one.by,
+        "capacity": one.capacity,
+        "value": one.value,
+        "problem": daemon.offers.why_not_registered(one.name) if is_served else "",
+    }
+
+
+def _features(daemon: DaemonView) -> JsonObject | None:
+    if not daemon.policy.config.publish.node_features:
+        return None
+    return {"problem": daemon.offers.features_problem}
+
+
+def _text_of_moment(moment: float) -> str:
+    """Format a monotonic time."""
+    return _text_of_seconds(time.time() + moment - time.monotonic())
+
+
 def _text_of_seconds(seconds: float) -> str:
     return time_text(int(seconds * _SECOND))
 
 
-def _cpus(snapshot: PolicySnapshot, machine: Machine) -> JsonObject:
+def _cpus(snapshot: PolicySnapshot) -> JsonObject:
     """Sort every online CPU into exactly one kind.
 
     CPUs for sharing are idle as long as no container is pinned to them.
     """
+    machine = snapshot.machine
     used = CpuSet.union(pin.cpus for pin in snapshot.pins.values())
     exclusive = snapshot.exclusive & machine.online
     reserved = CpuSet.union(pool.reserved for pool in snapshot.pools)
@@ -153,12 +229,9 @@ def _cpus(snapshot: PolicySnapshot, machine: Machine) -> JsonObject:
     }
 
 
-def _node(node: Node, state: object) -> JsonObject:
+def _node(node: Node, ledger: MemoryLedger | None) -> JsonObject:
     """Describe a node; its granted memory is that of containers limited to it."""
-    ledger = getattr(state, "memory", None)  # not every policy accounts for memory
-    granted = None
-    if isinstance(ledger, MemoryLedger):
-        granted = ledger.usage(NodeSet.of(node.id))
+    granted = None if ledger is None else ledger.usage(NodeSet.of(node.id))
     return {
         "id": node.id,
         "kind": node.kind.value,
@@ -168,27 +241,4 @@ def _node(node: Node, state: object) -> JsonObject:
             "granted": granted,
             "free": None if granted is None else node.memory - granted,
         },
-    }
-
-
-def _pool(pool: PoolUse) -> JsonObject:
-    return {
-        "kind": pool.kind,
-        "name": pool.name,
-        "within": pool.within,
-        "cpus": str(pool.cpus),
-        "shared": str(pool.shared),
-        "isolated": str(pool.isolated),
-        "exclusive": str(pool.exclusive),
-        "reserved": str(pool.reserved),
-        "idle": str(pool.idle),
-        "cpu": {
-            "capacity": pool.capacity,
-            "granted": pool.granted,
-            "free": pool.free,
-        },
-        "mems": str(pool.mems),
-        "memory": {"capacity": pool.memory, "granted": pool.memory_granted},
-        "containers": list(pool.containers),
-        "labels": dict(pool.labels),
     }

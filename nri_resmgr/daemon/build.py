@@ -11,8 +11,10 @@ from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint
+from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint, saved_kind
+from nri_resmgr.daemon.claims_file import ClaimsFile, read_claims
 from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.daemon.delivery import ApplyUpdates, delivery_for
 from nri_resmgr.daemon.documents import Documents
 from nri_resmgr.daemon.parts import Startup
 
@@ -27,16 +29,30 @@ def build(startup: Startup) -> DaemonConfiguration:
     Raises:
         InputError: A file of the command line has a mistake, or a kind that must not
             follow the saved state's.
+        CgroupsNotWritable: See `delivery_for`.
     """
     options = startup.options
     # The same variable as for tests of nri-plugins.
     testing = bool(os.environ.get("ENABLE_TEST_APIS"))
-    plugin_options = PluginOptions(options.dry_run, options.run_dir, testing)
+    plugin_options = PluginOptions(
+        options.dry_run,
+        options.run_dir,
+        options.mpolset,
+        testing,
+        resource_path=options.resource_path,
+        pod_resources=startup.pod_resources,
+        cpu_drivers=tuple(filter(None, options.cpu_drivers.split(","))),
+        vm_handlers=options.vm_handlers,
+    )
     more = (startup.recorder, startup.checkpoint_writer)
     observers: tuple[DecisionObserver, ...] = (
         *startup.observers.of_decisions,
         *(one for one in more if one is not None),
         *startup.reconcilers.observers,
+        startup.observability,
+        startup.rebalancer,
+        startup.offers,
+        startup.sandboxes,
     )
 
     def make(config: PolicyConfig) -> ResourcePolicy:
@@ -48,16 +64,33 @@ def build(startup: Startup) -> DaemonConfiguration:
             observers=observers,
         )
 
+    kept = ""
+    if options.spool and options.disable_policy_switch and startup.state is not None:
+        kept = saved_kind(startup.state)
+    documents = Documents(options, startup.state, kept)
     configuration = DaemonConfiguration(
-        options, Documents(options, startup.state), make, launched=startup.launched
+        options, documents, make, launched=startup.launched
     )
     # Until `follow` handles it in the loop, so that no request is lost.
     signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
     configuration.on_rejection(startup.observers.rejected)
+    if configuration.cluster is not None:
+        configuration.cluster.report_trials(startup.observers.history)
+    policy = configuration.policy
+    startup.observability.configured(policy.config)
+    if not options.dry_run:
+        how = ApplyUpdates(options.apply_updates)
+        repairs = bool(options.verify_interval) and options.verify_repair == "yes"
+        delivery = delivery_for(
+            how, startup.tree, policy, startup.state, watches=repairs
+        )
+        policy.use_delivery(delivery)
     # Before the restore, which may set the checkpoint aside.
     if startup.recorder is not None:
         startup.recorder.begin(configuration.policy, startup.state)
     if startup.state is not None:
+        policy.begin_claims(read_claims(startup.state))
+        startup.claims_file = ClaimsFile(startup.state, policy.claims)
         may_switch = not options.disable_policy_switch
         restore_checkpoint(startup.state, configuration.policy, may_switch=may_switch)
     if startup.checkpoint_writer is not None:

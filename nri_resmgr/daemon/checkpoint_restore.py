@@ -12,11 +12,12 @@ from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.configuration.acceptance import SwitchForbidden
 from nri_resmgr.app.configuration.status import DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.host.state_dir import StateDir, StateUnusable
+from nri_resmgr.host.state_dir import StateDir, StateInUse, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.records import BadRecord
+from nri_resmgr.values import HostError
 
 log = Logger(__name__)
 
@@ -83,7 +84,7 @@ class CheckpointRestore:
         try:
             text = self._state.read(CHECKPOINT_NAME)
             return None if text is None else read_checkpoint(text)
-        except StateUnusable as error:
+        except (StateInUse, StateUnusable) as error:
             log.error("state.unreadable", why=str(error))
         except (BadCheckpoint, NewerCheckpoint) as error:
             self._set_aside(error)
@@ -113,3 +114,15 @@ def restore_checkpoint(
         restore.check(policy.config.kind)
     policy.configuration.set_placing_kind(restore.kind)
     policy.restore_from(restore)
+
+
+def saved_kind(state: StateDir) -> str:
+    """Return the kind of the policy that wrote the checkpoint; empty if unknown.
+
+    Nothing is reported or set aside: `restore_checkpoint` does that.
+    """
+    try:
+        text = state.read(CHECKPOINT_NAME)
+        return read_checkpoint(text).kind if text else ""
+    except (HostError, BadCheckpoint, NewerCheckpoint):
+        return ""

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
+from nri_resmgr.app.background.threads import found_by, in_thread, start_last_thread
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import Event, Synchronized
-from nri_resmgr.values import HostError
+from nri_resmgr.values import HostError, ResmgrError
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
@@ -25,13 +25,18 @@ log = Logger(__name__)
 # of one. What a crash loses is rebuilt from the running containers.
 _INTERVAL: Final = 0.1  # seconds between the end of a write and the next one
 
-# A full disk is rarely freed sooner.
-_RETRY: Final = 10.0  # seconds
+# The tick of the hotplug poll, with which this one wakes up.
+_CHECK: Final = 10.0  # seconds
 
 # For the last write at the end, within the grace period of systemd and the kubelet.
 _PATIENCE: Final = 2.0  # seconds
 
-_DONE: Final = object()
+
+class StateNotWritten(HostError):
+    """The state is not on the disk, where it has to be before something else."""
+
+    def __str__(self) -> str:
+        return "the state cannot be written; the log says why (state.not-written)"
 
 
 class CheckpointWriter(DecisionObserver):
@@ -49,24 +54,24 @@ class CheckpointWriter(DecisionObserver):
 
     Args:
         state: The directory, locked by this process.
-        retry: Seconds after a write that failed.
+        check: Seconds between two looks at whether the directory was replaced.
     """
 
-    def __init__(self, state: StateDir, retry: float = _RETRY) -> None:
-        self._retry = retry
+    def __init__(self, state: StateDir, check: float = _CHECK) -> None:
         self.writes = self.failures = self.last_size = 0
         self.last_seconds = 0.0
+        self.is_failing = False
+        self._check = check
         self._state = state
         self._policy: ResourcePolicy | None = None
         self._draft = Draft()
         self._saved: object = None  # the state that was, or is being, written
-        self._kind = ""  # of its policy
-        self._ended = 0.0
-        self._timer: asyncio.Handle | None = None
-        self._steps: Iterator[None] = iter(())
-        self._thread: threading.Thread | None = None
-        self.is_failing = False
-        self._has_begun = False
+        self._written: object = None  # the state on the disk; set in the thread
+        self._has_begun = self._is_closed = False
+        self._wake = asyncio.Event()
+        self._waiting: list[asyncio.Future[None]] = []
+        # A thread cannot be cancelled: `close` waits for a write that has begun.
+        self._busy = threading.Lock()
 
     def begin(self, policy: ResourcePolicy) -> None:
         """Write the state of *policy*, from its first Synchronize on."""
@@ -77,99 +82,139 @@ class CheckpointWriter(DecisionObserver):
         # Until Synchronize the checkpoint of an earlier process has more containers.
         is_in_sync = isinstance(event, Synchronized) and event.pods is not None
         self._has_begun = self._has_begun or is_in_sync
-        if decision.state is not self._saved:
-            self._write_in(_INTERVAL)
+        if self._has_begun and decision.state is not self._saved:
+            self._wake.set()
+
+    async def written(self, within: float) -> None:
+        """Wait until the present state is on the disk.
+
+        Args:
+            within: Seconds.
+
+        Raises:
+            StateNotWritten: It is not.
+        """
+        policy = self._policy
+        if policy is not None and policy.state is self._written:
+            return
+        # Of a write that begins from here on.
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(done)
+        self._wake.set()
+        try:
+            async with asyncio.timeout(within):
+                await done
+        except TimeoutError:
+            raise StateNotWritten from None
+
+    async def run(self) -> None:
+        """Write the state when it has changed; call it again after an exception.
+
+        Raises:
+            Exception: A write failed.
+        """
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._write_changes())
+            group.create_task(self._watch_folder())
 
     def close(self) -> None:
         """Write the last state, and end."""
-        # The loop has ended: the outcome of a running write is unknown.
-        is_due = bool(self._timer or self._thread or self.is_failing)
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._thread is not None:
-            self._thread.join(_PATIENCE)
-        if self._policy and self._has_begun and not self._is_writing():
-            policy, state = self._policy.policy, self._policy.state
-            if is_due or state is not self._saved:
-                self._kind = policy.kind
-                self._draft.lines_of(policy, state)
-                self._write(None)
-        if self._thread is not None:
-            self._thread.join(_PATIENCE)
-        if self._is_writing():
+        if not self._policy or not self._has_begun:
+            return
+        # A write that has begun may still fail, or hang.
+        if not self._busy.acquire(timeout=_PATIENCE):
             log.error("state.not-written", why="the disk takes too long")
+            return
+        self._is_closed = True
+        self._busy.release()
+        state = self._policy.state
+        if state is self._written:
+            return
+        draft = Draft()
+        draft.lines_of(self._policy.policy, state)
+        write = partial(self._write_last, draft.lines, self._policy.policy.kind)
+        thread = start_last_thread(write)
+        if thread is not None:
+            thread.join(_PATIENCE)
+            if thread.is_alive():
+                log.error("state.not-written", why="the disk takes too long")
 
-    def _is_writing(self) -> bool:
-        return self._thread is not None and self._thread.is_alive()
+    async def _write_changes(self) -> None:
+        policy = self._policy
+        if policy and self._has_begun and policy.state is not self._written:
+            self._wake.set()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._policy is not None:
+                await self._write_state(self._policy)
+            await asyncio.sleep(_INTERVAL)
 
-    def _write_in(self, seconds: float) -> None:
-        """Write *seconds* after the last write, or at once if they have passed."""
-        if self._has_begun and self._timer is None and self._thread is None:
-            loop = asyncio.get_running_loop()
-            delay = max(0.0, self._ended + seconds - loop.time())
-            self._timer = loop.call_later(delay, self._begin_write, loop)
+    async def _watch_folder(self) -> None:
+        while await found_by(lambda: self._state.was_replaced() or None, self._check):
+            if self._has_begun:
+                self._saved = None
+                self._wake.set()
+            await asyncio.sleep(self._check)
 
-    def _begin_write(self, loop: asyncio.AbstractEventLoop) -> None:
-        if self._policy is not None:
-            # Noted at the beginning: a decision from here on needs another write.
-            self._kind, self._saved = self._policy.policy.kind, self._policy.state
-            self._steps = self._draft.steps(self._policy.policy, self._saved)
-            self._make_lines(loop)
+    async def _write_state(self, policy: ResourcePolicy) -> None:
+        # Noted at the beginning: a decision from here on needs another write.
+        kind, self._saved = policy.policy.kind, policy.state
+        waiting, self._waiting = self._waiting, []
+        try:
+            for _ in self._draft.steps(policy.policy, self._saved):
+                await asyncio.sleep(0)  # requests that arrived meanwhile go first
+            await in_thread(partial(self._write, self._draft.lines, kind, self._saved))
+        except BaseException as error:
+            # The draft may be half made.
+            self._draft, self._saved = Draft(), None
+            if isinstance(error, Exception):
+                self._note(is_failing=True)
+            _settle(waiting, StateNotWritten())
+            raise
+        self._note(is_failing=False)
+        _settle(waiting)
 
-    def _make_lines(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Make some lines; requests that arrived meanwhile go first."""
-        if next(self._steps, _DONE) is _DONE:
-            self._timer = None
-            self._write(loop)
+    def _note(self, *, is_failing: bool) -> None:
+        self.writes += 1
+        self.failures += is_failing
+        self.is_failing = is_failing
+
+    def _write(self, lines: list[str], kind: str, state: object) -> None:
+        with self._busy:
+            if not self._is_closed:  # otherwise `close` writes a later state
+                self._write_out(lines, kind)
+                self._written = state
+
+    def _write_last(self, lines: list[str], kind: str) -> None:
+        try:
+            self._write_out(lines, kind)
+        except Exception as error:
+            # The rest of the end must follow.
+            log.error(
+                "state.not-written",
+                why=str(error) or type(error).__name__,
+                exc_info=None if isinstance(error, ResmgrError) else error,
+            )
+            self._note(is_failing=True)
         else:
-            self._timer = loop.call_soon(self._make_lines, loop)
+            self._note(is_failing=False)
 
-    def _write(self, loop: asyncio.AbstractEventLoop | None) -> None:
-        lines = self._draft.lines
-        # A daemon thread: the process ends without it, however long a disk takes.
-        self._thread = threading.Thread(
-            target=self._write_out,
-            args=(lines, self._kind, loop),
-            name="checkpoint",
-            daemon=True,
-        )
-        self._thread.start()
-
-    def _write_out(
-        self, lines: list[str], kind: str, loop: asyncio.AbstractEventLoop | None
-    ) -> None:
-        begun, why = time.monotonic(), ""
+    def _write_out(self, lines: list[str], kind: str) -> None:
+        begun = time.monotonic()
         when = datetime.now(UTC).isoformat(timespec="milliseconds")
         text = checkpoint(lines, kind, our_version(), when)
-        try:
-            self._state.write(CHECKPOINT_NAME, text)
-        except HostError as error:
-            why = str(error)
-        outcome = len(text), time.monotonic() - begun, why
-        if loop is None:
-            self._note(*outcome)
-        else:
-            with suppress(RuntimeError):  # the loop has ended meanwhile
-                loop.call_soon_threadsafe(self._written, *outcome)
+        self._state.write(CHECKPOINT_NAME, text)
+        self.last_size, self.last_seconds = len(text), time.monotonic() - begun
 
-    def _written(self, size: int, seconds: float, why: str) -> None:
-        self._thread = None
-        self._ended = asyncio.get_running_loop().time()
-        self._note(size, seconds, why)
-        if why:
-            self._write_in(self._retry)
-        elif self._policy and self._policy.state is not self._saved:
-            self._write_in(_INTERVAL)
 
-    def _note(self, size: int, seconds: float, why: str) -> None:
-        self.writes += 1
-        if why:
-            self.failures += 1
-            if not self.is_failing:  # once per outage
-                after = "containers are served; a restart finds them where they run"
-                log.error("state.not-written", why=why, meanwhile=after)
+def _settle(
+    waiting: list[asyncio.Future[None]], error: StateNotWritten | None = None
+) -> None:
+    for one in waiting:
+        if one.done():  # it has waited long enough
+            continue
+        if error is None:
+            one.set_result(None)
         else:
-            self.last_size, self.last_seconds = size, seconds
-            if self.is_failing:
-                log.info("state.written-again", size=size)
-        self.is_failing = bool(why)
+            one.set_exception(error)

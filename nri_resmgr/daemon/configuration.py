@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from nri_resmgr.app.background.periodic import found_by
+from nri_resmgr.app.background.threads import found_by, in_thread
 from nri_resmgr.app.configuration.acceptance import (
     ActiveConfiguration,
     Rules,
@@ -62,7 +62,7 @@ class NothingToReload(InputError):
 class DaemonConfiguration:
     """Reads documents from files, and offers them to the `ActiveConfiguration`.
 
-    The runtime's text replaces all but ``--config-file``.
+    The runtime's text replaces all but ``--config-file`` and the cluster's document.
 
     Args:
         options: The command line.
@@ -72,6 +72,7 @@ class DaemonConfiguration:
 
     Attributes:
         policy: The policy, made from the first usable document.
+        cluster: The documents of the cluster; None without ``--spool``.
 
     Raises:
         InputError: A file of the command line has a mistake.
@@ -99,6 +100,11 @@ class DaemonConfiguration:
         document, self.policy = documents.first(make)
         self._configuration = ActiveConfiguration(document, self._rules)
         self.policy.use_configuration(self._configuration)
+        self.cluster = documents.cluster
+        if self.cluster is not None:
+            self.policy.begin_adjusted(self.cluster.first_adjustments())
+        for rejected, error in documents.rejected:
+            self._configuration.reject(rejected, error)
 
     @property
     def status(self) -> ConfigurationStatus:
@@ -113,23 +119,32 @@ class DaemonConfiguration:
         """Offer an external document; see `ActiveConfiguration.offer`."""
         self._configuration.offer(Document(text, source))
 
-    async def reload(self) -> None:
-        """Read the file in force again, and put it in force.
+    async def reload(self, *, force: bool = False) -> None:
+        """Read the file in force, or the spool folder, and put it in force.
+
+        Args:
+            force: Whether it may take exclusive CPUs from running containers.
 
         Raises:
             NothingToReload: There is no such file.
             InputError: It is unreadable or has a mistake; nothing has changed.
         """
-        if (file := self._watched()) is None:
+        if self.cluster is not None and self.cluster.has_configuration:
+            await self.cluster.reload(self._configuration, force=force)
+        elif (file := self._watched()) is not None:
+            await self._read_again(file, again=True, force=force)
+        else:
             raise NothingToReload
-        await self._read_again(file, again=True)
 
     def ask_to_reload(self) -> None:
         """Request a reload by `follow`; for signal handlers."""
         self._asked.set()
 
     async def follow(self, interval: float = POLL_INTERVAL) -> None:
-        """Put changes of the file in force, and reload it on SIGHUP; never returns."""
+        """Put changes of the file in force, and reload it on SIGHUP.
+
+        Never returns; call it again after an exception.
+        """
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGHUP, self.ask_to_reload)
         source, kind = str(self._configuration.document), self.policy.config.kind
@@ -138,6 +153,21 @@ class DaemonConfiguration:
             group.create_task(self._obey_signals())
             if self._file is not None:
                 group.create_task(self._watch(self._file, interval))
+
+    async def follow_cluster(self, is_ready: Callable[[], bool]) -> None:
+        """Put changes of the spool folder in force; see `ClusterDocuments.follow`."""
+        if self.cluster is not None:
+            await self.cluster.follow(self._configuration, self.policy, is_ready)
+
+    async def follow_cache(self) -> None:
+        """Write accepted documents to the cache; see `ConfigurationCache.run`."""
+        if (cache := self._documents.cache) is not None:
+            await cache.run()
+
+    def close(self) -> None:
+        """Write a document that is yet to be cached."""
+        if (cache := self._documents.cache) is not None:
+            cache.close()
 
     def _lower(self) -> Iterator[Document]:
         try:
@@ -156,6 +186,9 @@ class DaemonConfiguration:
                 log.warning("configuration.not-reloaded", why=str(error))
             except ResmgrError:
                 continue  # noted and logged by `reject`
+            except BaseException:
+                self._asked.set()  # for the next `follow`
+                raise
 
     async def _watch(self, file: WatchedFile, interval: float) -> None:
         def changed() -> bool | None:
@@ -170,20 +203,29 @@ class DaemonConfiguration:
         present = self._configuration.document.source
         return None if present.overrides(self._source) else self._file
 
-    async def _read_again(self, file: WatchedFile, *, again: bool = False) -> None:
+    async def _read_again(
+        self, file: WatchedFile, *, again: bool = False, force: bool = False
+    ) -> None:
         async with self._reading:
             before, self._text = self._text, None
             try:
-                text = await asyncio.to_thread(file.read)
+                text = await in_thread(file.read)
                 if not text.strip():
                     raise EmptyFile(file.path)
             except InputError as error:
                 self._reject(error)
                 raise
-            self._text = text
             if again or text != before:
                 document = Document(text, self._source, file.path)
-                self._configuration.offer(document, again=again)
+                try:
+                    self._configuration.offer(document, again=again, force=force)
+                except ResmgrError:
+                    self._text = text
+                    raise
+                except BaseException:
+                    file.forget()  # a fault of ours, so it is offered again
+                    raise
+            self._text = text
 
     def _reject(self, error: InputError) -> None:
         path = self._file.path if self._file else ""
@@ -195,7 +237,7 @@ async def _settled(file: WatchedFile) -> None:
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _PATIENCE
     before = None
-    while before != (now := await asyncio.to_thread(file.signature)):
+    while before != (now := await in_thread(file.signature)):
         if loop.time() > deadline:
             return
         before = now

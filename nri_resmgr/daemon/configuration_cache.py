@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from binascii import crc32
 from dataclasses import dataclass
 from typing import Final
 
+from nri_resmgr.app.background.threads import in_thread, start_last_thread
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
-from nri_resmgr.values import HostError, InputError
+from nri_resmgr.values import HostError, InputError, ResmgrError
 
 log = Logger(__name__)
 
@@ -20,6 +22,9 @@ CACHE_NAME: Final = "configuration.yaml"
 # A comment, so that `nri-resmgr check` accepts the whole file.
 _HEAD: Final = re.compile(r"# nri-resmgr cache (\d+): ([a-z-]+) ([0-9a-f]{8})\n")
 _VERSION: Final = "1"
+
+# For the last write at the end.
+_PATIENCE: Final = 2.0  # seconds
 
 
 @dataclass(eq=False)
@@ -68,9 +73,9 @@ class ConfigurationCache:
 
     def __init__(self, state: StateDir) -> None:
         self._state = state
-        self._due: list[Document | None] = []
-        self._writing: asyncio.Task[None] | None = None
-        self._failed = False
+        self._due: tuple[Document | None, ...] = ()
+        self._wake = asyncio.Event()
+        self._busy = threading.Lock()
 
     def read(self) -> Document | None:
         """Return the cached document, if there is one; an invalid one is set aside."""
@@ -100,31 +105,51 @@ class ConfigurationCache:
             log.warning("configuration.cache-unusable", why=why, still=str(failure))
 
     def keep(self, document: Document | None) -> None:
-        """Write a document, or remove it for None, in a thread: disks can be slow.
+        """Have a document written, or removed for None, by `run`.
 
         Of several documents during a write only the last is written.
         """
-        self._due = [document]
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write_due())
+        self._due = (document,)
+        self._wake.set()
 
-    async def _write_due(self) -> None:
-        try:
-            while self._due:
-                document = self._due.pop()
-                await asyncio.to_thread(self._write, document)
-        finally:
-            self._writing = None
+    async def run(self) -> None:
+        """Write documents, in a thread: disks can be slow; call again after an error.
 
-    def _write(self, document: Document | None) -> None:
+        Raises:
+            Exception: A document could not be written.
+        """
+        if self._due:
+            self._wake.set()
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            await in_thread(self._write)
+
+    def close(self) -> None:
+        """Write a document that is due."""
+        if self._due:
+            thread = start_last_thread(self._write_last)
+            if thread is not None:
+                thread.join(_PATIENCE)
+
+    def _write(self) -> None:
+        with self._busy:
+            due = self._due
+            for document in due:
+                if document is None:
+                    self._state.remove(CACHE_NAME)
+                else:
+                    self._state.write(CACHE_NAME, encode(document))
+            if self._due is due:
+                self._due = ()
+
+    def _write_last(self) -> None:
         try:
-            if document is None:
-                self._state.remove(CACHE_NAME)
-            else:
-                self._state.write(CACHE_NAME, encode(document))
-        except HostError as error:
-            if not self._failed:  # once per outage
-                log.error("configuration.not-cached", why=str(error))
-            self._failed = True
-        else:
-            self._failed = False
+            self._write()
+        except Exception as error:
+            # The rest of the end must follow.
+            log.error(
+                "configuration.not-cached",
+                why=str(error) or type(error).__name__,
+                exc_info=None if isinstance(error, ResmgrError) else error,
+            )

@@ -8,6 +8,7 @@ DEFAULT_NAME: Final = "resource-policy"
 DEFAULT_INDEX: Final = "90"  # after plugins that change resource requests
 
 DEFAULT_RUN_DIR: Final = "/run/nri-resmgr"
+DEFAULT_MPOLSET: Final = "/usr/libexec/nri-resmgr/mpolset"
 DEFAULT_STATE_DIR: Final = "/var/lib/nri-resmgr"
 DEFAULT_CONTROL_SOCKET: Final = "/run/nri-resmgr/control.sock"
 

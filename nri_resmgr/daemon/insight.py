@@ -1,106 +1,99 @@
-"""Metrics and health over HTTP, read-only."""
+"""Metrics over HTTP, with health beside them; read-only."""
 
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from time import monotonic
 from typing import Final
 
-import msgspec
-
+from nri_resmgr.app.background.threads import OneCall
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.metrics import table
+from nri_resmgr.app.metrics.busy_pools import BusyPools
 from nri_resmgr.app.metrics.of_host import (
+    RDT_COUNTERS,
     series_of_classes,
     series_of_host,
     series_of_rdt_counters,
     series_of_verification,
 )
+from nri_resmgr.app.metrics.of_partitions import series_of_partitions
+from nri_resmgr.app.metrics.of_parts import series_of_parts
 from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.of_state import series_of_state
-from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, render, single
+from nri_resmgr.app.metrics.of_versions import series_of_versions
+from nri_resmgr.app.metrics.served import ServedMetrics
+from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, single
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.running.delivery import pending_pins
 from nri_resmgr.control.http import (
     ClientLimits,
     HttpReply,
     HttpRequest,
     Routes,
     Site,
-    serve,
-    text_reply,
 )
 from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
 from nri_resmgr.daemon.configuration import DaemonConfiguration
-from nri_resmgr.daemon.endpoint import EndpointTaken, HttpEndpoint, read_endpoint
-from nri_resmgr.daemon.health import Heartbeat, liveness_problem, readiness_problem
+from nri_resmgr.daemon.log_setup import waiting_lines
+from nri_resmgr.daemon.observability import HttpUse
 from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.log import Logger
-from nri_resmgr.log.output import lost_lines
-from nri_resmgr.stub.update_sender import UpdateSender
+from nri_resmgr.daemon.probes import probes_of
+from nri_resmgr.daemon.rendering import Rendering
+from nri_resmgr.host.cpu_time import Ticks, read_ticks
+from nri_resmgr.host.tree import HostFileError
+from nri_resmgr.log import Logger, lost_lines
+from nri_resmgr.policy.claims import cpus_of
+from nri_resmgr.process.endpoint import listen_when_free, read_endpoint
+from nri_resmgr.process.health import serve_with_health
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
 
-# Prometheus and the kubelet send a few requests per minute.
-LIMITS: Final = ClientLimits(head=8 << 10, body=0, connections=16, seconds=5.0)
+# Prometheus sends a few requests per minute. A client that does not read its answer
+# holds up to a megabyte.
+LIMITS: Final = ClientLimits(head=8 << 10, body=0, connections=32, seconds=5.0)
 
-_PAUSE: Final = 5.0  # seconds between attempts to listen
-
-
-async def serve_insight(daemon: Daemon) -> None:
-    """Serve ``--http-endpoint`` until cancelled.
-
-    While the port is in use, retry: a rolling update runs two instances for a moment.
-    """
-    endpoint = read_endpoint(daemon.options.http_endpoint)
-    insight = Insight(daemon)
-    site = Site(insight.routes, LIMITS)
-    listener = await _listening(endpoint)
-    # The kernel has replaced port 0 by a free one.
-    found = msgspec.structs.replace(endpoint, port=listener.getsockname()[1])
-    log.info("http.listening", endpoint=str(found))
-    async with asyncio.TaskGroup() as group:
-        group.create_task(insight.heartbeat.beat())
-        group.create_task(serve(site, listener))
+# Below the five seconds of a client; each read takes milliseconds.
+_PATIENCE: Final = 2.0  # seconds
 
 
-async def _listening(endpoint: HttpEndpoint) -> socket.socket:
-    is_logged = False
-    while True:
-        try:
-            return endpoint.listen()
-        except EndpointTaken as error:
-            if not is_logged:
-                log.warning("http.not-listening", why=str(error), again_in=_PAUSE)
-            is_logged = True
-        await asyncio.sleep(_PAUSE)
+async def serve_insight(daemon: Daemon, use: HttpUse) -> None:
+    """Serve ``--http-endpoint``, or that of the document, until cancelled."""
+    endpoint = read_endpoint(use.source, use.endpoint)
+    insight = Insight(daemon, serves_metrics=use.serves_metrics)
+    listener, where = await listen_when_free(endpoint)
+    log.info("http.listening", endpoint=where)
+    await serve_with_health(Site(insight.routes, LIMITS), listener, insight.probes)
 
 
 class Insight:
     """The handlers of all paths.
 
     Attributes:
-        heartbeat: Measures the lag of the event loop; its `beat` has to run.
+        probes: Liveness and readiness; its heartbeat has to beat.
         routes: The handlers.
     """
 
-    def __init__(self, daemon: Daemon) -> None:
+    def __init__(self, daemon: Daemon, *, serves_metrics: bool = True) -> None:
         self._daemon = daemon
-        if daemon.observers.metrics is None:
-            raise TypeError("the daemon was started without counters")
-        self._counters = daemon.observers.metrics
-        self.heartbeat = Heartbeat()
-        self.routes: Routes = {
-            ("GET", "/metrics"): self._metrics,
-            ("GET", "/healthz"): self._healthz,
-            ("GET", "/readyz"): self._readyz,
-        }
+        self._served = ServedMetrics()
+        self._rdt_counters = OneCall[tuple[Series, ...]](_PATIENCE)
+        self._ticks, self._busy_pools = OneCall[Ticks](_PATIENCE), BusyPools()
+        self._rendering = Rendering(self._render)
+        self.probes = probes_of(daemon)
+        self.routes: Routes = dict(self.probes.routes)
+        if serves_metrics:
+            self.routes["GET", "/metrics"] = self._metrics
 
     def series(self) -> Iterator[Series]:
         """Yield all series of `nri_resmgr.app.metrics.table`."""
         daemon = self._daemon
-        yield from self._counters.series()
-        yield from _of_updates(daemon.policy.updates)
+        yield from daemon.observers.metrics.series()
+        yield from _of_updates(daemon.policy)
         yield from _of_configuration(daemon.configuration)
         if daemon.checkpoint_writer is not None:
             yield from _of_checkpoints(daemon.checkpoint_writer)
@@ -108,32 +101,64 @@ class Insight:
             yield from series_of_verification(daemon.verification)
         yield from _of_host(daemon)
         yield from _of_classes(daemon)
-        managers = {(one.kind, one.policy): 1 for one in daemon.kubelet}
+        managers = {(one.kind, one.policy or "unknown"): 1 for one in daemon.kubelet}
         yield Series(table.KUBELET, managers)
+        services = daemon.kubelet_services.uses
+        answering = {(one.service.name,): int(not one.problem) for one in services}
+        yield Series(table.KUBELET_SERVICE, answering)
+        claims = daemon.policy.claims
+        yield single(table.CLAIMED_CPUS, len(claims.taken))
+        yield single(table.CLAIM_CONFLICT, int(bool(claims.conflict)))
+        prepared = daemon.policy.policy.claims(daemon.policy.state).values()
+        yield single(table.PREPARED_CLAIMS, len(prepared))
+        yield single(table.PREPARED_CPUS, len(cpus_of(prepared)))
+        yield from series_of_parts(daemon.supervisor.parts)
+        yield from series_of_partitions(daemon.policy.delivery)
         names = daemon.options.metrics_per_container
         yield from series_of_state(daemon.policy, daemon.tree, per_container=names)
-        yield from series_of_process(our_version(), daemon.stub.runtime)
+        yield from series_of_versions(our_version(), daemon.stub.runtime)
+        yield from series_of_process()
         yield single(table.STARTED, daemon.observers.started / 1e9)
-        yield single(table.LINES_LOST, lost_lines())
-        yield single(table.LOOP_LAG, self.heartbeat.lag)
-        yield single(table.LOOP_LAG_MAX, self.heartbeat.worst_lag)
+        yield single(table.LINES_LOST, lost_lines.total)
+        yield single(table.LINES_WAITING, waiting_lines())
+        yield single(table.LOOP_LAG, self.probes.heartbeat.lag)
+        yield single(table.LOOP_LAG_MAX, self.probes.heartbeat.worst_lag)
 
     async def _metrics(self, _: HttpRequest) -> HttpReply:
+        return HttpReply(await self._rendering.text(), CONTENT_TYPE)
+
+    async def _render(self) -> bytes:
+        now, served = self._daemon.observability.present, self._served
+        served.begin(now.enabled, now.polled, now.period, monotonic())
         parts: list[str] = []
         for one in self.series():
-            parts.append(render([one]))
+            parts.append(served.text(one))
             await asyncio.sleep(0)  # requests of the runtime go first
+        parts.append(await self._of_busy_pools())
         if self._daemon.policy.config.rdt is not None:
-            host = self._daemon.policy.class_hosts.rdt
-            parts.append(render(await asyncio.to_thread(series_of_rdt_counters, host)))
-        return HttpReply("".join(parts).encode(), CONTENT_TYPE)
+            parts.append(await self._of_rdt())
+        return "".join(parts).encode()
 
-    def _healthz(self, _: HttpRequest) -> HttpReply:
-        return _verdict(liveness_problem(self.heartbeat, self._counters))
+    async def _of_busy_pools(self) -> str:
+        if (known := self._served.without_reading((table.POOL_BUSY,))) is not None:
+            return known
+        policy, tree = self._daemon.policy, self._daemon.tree
+        # A machine from a file has no times; the others are served.
+        with suppress(TimeoutError, HostFileError):
+            # The kernel adds up all interrupts for it: milliseconds with many CPUs.
+            ticks = await self._ticks.result(partial(read_ticks, tree))
+            pools = policy.policy.pools(policy.state)
+            return self._served.text(self._busy_pools.series(ticks, pools))
+        return ""
 
-    def _readyz(self, _: HttpRequest) -> HttpReply:
-        sessions = self._daemon.observers.sessions
-        return _verdict(readiness_problem(sessions.state, sessions.lost_why))
+    async def _of_rdt(self) -> str:
+        if (known := self._served.without_reading(RDT_COUNTERS)) is not None:
+            return known
+        read = partial(series_of_rdt_counters, self._daemon.policy.class_hosts.rdt)
+        with suppress(TimeoutError):  # the others are served
+            found = await self._rdt_counters.result(read)
+            return "".join(map(self._served.text, found))
+        return ""
 
 
 def _of_classes(daemon: Daemon) -> Iterator[Series]:
@@ -143,15 +168,28 @@ def _of_classes(daemon: Daemon) -> Iterator[Series]:
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 
 
-def _verdict(why_not: str) -> HttpReply:
-    return text_reply(f"{why_not}\n", 503) if why_not else text_reply("ok\n")
-
-
-def _of_updates(updates: UpdateSender) -> Iterator[Series]:
+def _of_updates(policy: ResourcePolicy) -> Iterator[Series]:
+    updates, delivery = policy.updates, policy.delivery
     sent, failed = updates.sent, updates.failed
     yield Series(table.UNSOLICITED, {("taken",): sent, ("failed",): failed})
-    yield single(table.PENDING_UPDATES, len(updates.pending))
-    yield single(table.PENDING_UPDATES_OLDEST, updates.pending.oldest_seconds)
+    waiting = pending_pins(delivery, updates)
+    yield single(table.PENDING_UPDATES, waiting.count)
+    yield single(table.PENDING_UPDATES_OLDEST, waiting.oldest_seconds)
+    yield single(table.RECORD_UPDATES, updates.pending.records)
+    yield single(table.RECORD_UPDATES_OLDEST, updates.pending.oldest_record_seconds)
+    if (counts := delivery.counts) is not None:
+        yield Series(
+            table.CGROUP_WRITES,
+            {
+                ("written",): counts.written - counts.rewritten,
+                ("rewritten",): counts.rewritten,
+                ("failed",): counts.failed,
+            },
+        )
+        yield single(table.LATE_STARTS, counts.late_starts)
+    is_off = counts is None or bool(delivery.problem)
+    containers = policy.state.ledger.entries if is_off else delivery.by_runtime()
+    yield single(table.BY_RUNTIME, len(containers))
 
 
 def _of_configuration(configuration: DaemonConfiguration) -> Iterator[Series]:
@@ -160,6 +198,10 @@ def _of_configuration(configuration: DaemonConfiguration) -> Iterator[Series]:
     yield single(table.CONFIGURED, status.accepted)
     yield single(table.CONFIGURATION_OK, int(status.error is None))
     yield single(table.CONFIGURATIONS_REJECTED, status.rejected)
+    cluster = configuration.cluster
+    judged = cluster.status.configuration if cluster else None
+    if judged is not None and judged.would_change is not None:
+        yield single(table.WOULD_CHANGE, len(judged.would_change))
 
 
 def _of_host(daemon: Daemon) -> Iterator[Series]:

@@ -6,9 +6,11 @@ import time
 
 from nri_resmgr.app.configuration.status import Rejection
 from nri_resmgr.app.metrics.counters import Metrics
+from nri_resmgr.app.observers.garbage import keep_present, thaw
 from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.observing.history import History
-from nri_resmgr.app.observing.sessions import SessionTracker
+from nri_resmgr.app.observing.request_log import RequestLog
+from nri_resmgr.app.observing.sessions import SessionState, SessionTracker
 from nri_resmgr.app.observing.tracing import Tracing
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.runtime_info import RuntimeInfo
@@ -21,27 +23,30 @@ class DaemonObservers(Observer):
         started: The start of the process, UNIX nanoseconds.
         history: Recent events.
         sessions: The present session.
-        metrics: Counters; None where nothing can read them.
-        tracing: Spans; None without traces.
+        metrics: Counters, which are on where something can read them.
+        tracing: Spans, which are on where they are sent.
         of_decisions: Those that observe decisions, for the policy.
 
     Args:
-        counts: Whether to count for metrics.
-        traces: Whether to make spans.
+        counts: Whether counters are on at first.
+        traces: Whether spans are on at first.
     """
 
     def __init__(self, *, counts: bool, traces: bool) -> None:
         self.started = time.time_ns()
         self.history = History()
         self.sessions = SessionTracker(self.history)
-        self.metrics = Metrics() if counts else None
-        self.tracing = Tracing() if traces else None
-        self._of_sessions: tuple[Observer, ...] = (self.sessions,)
-        if self.metrics is not None:
-            self._of_sessions = (self.sessions, self.metrics)
-        found = (self.history, self.metrics, self.tracing)
-        self.of_decisions: tuple[DecisionObserver, ...] = tuple(
-            one for one in found if one is not None
+        self.metrics = Metrics(is_on=counts)
+        self.tracing = Tracing(is_on=traces)
+        self._of_sessions: tuple[Observer, ...] = (
+            self.sessions,
+            self.metrics,
+            RequestLog(),
+        )
+        self.of_decisions: tuple[DecisionObserver, ...] = (
+            self.history,
+            self.metrics,
+            self.tracing,
         )
 
     def add(self, observer: Observer) -> None:
@@ -60,11 +65,14 @@ class DaemonObservers(Observer):
 
     def synchronized(self) -> None:
         """See `Observer.synchronized`."""
+        keep_present()
         for one in self._of_sessions:
             one.synchronized()
 
     def lost(self, why: str) -> None:
         """See `Observer.lost`."""
+        if self.sessions.state is SessionState.SYNCHRONIZED:
+            thaw()
         for one in self._of_sessions:
             one.lost(why)
 

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.daemon.claims_file import CLAIMS_NAME
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME
 from nri_resmgr.host.state_dir import StateDir, StateInUse, StateUnusable
 from nri_resmgr.log import Logger
+from nri_resmgr.values import HostError
 
 log = Logger(__name__)
 
@@ -30,7 +32,8 @@ def open_state(path: str, *, dry_run: bool = False) -> StateDir | None:
         dry_run: Whether to neither read nor write any state.
 
     Returns:
-        None where no state is kept: serving without state is better than not at all.
+        None where no state is to be kept. One that cannot be used now is opened as soon
+        as it can: serving without state is better than not at all.
 
     Raises:
         UntrustedState: Other users may have changed its contents.
@@ -40,12 +43,15 @@ def open_state(path: str, *, dry_run: bool = False) -> StateDir | None:
         return None
     try:
         state = StateDir.open(path)
-        _lock(state)
+        try:
+            _lock(state)
+        except HostError:
+            state.close()
+            raise
     except StateUnusable as error:
-        log.warning(
-            "state.not-kept", why=str(error), instead="serving without saved state"
-        )
-        return None
+        instead = "serving without saved state until it can be opened"
+        log.warning("state.not-kept", why=str(error), instead=instead)
+        return StateDir.unopened(path)
     return state
 
 
@@ -55,7 +61,7 @@ def reset(options: argparse.Namespace) -> None:
     if options.reset_config:
         names.append(CACHE_NAME)
     if options.reset_policy:
-        names.append(CHECKPOINT_NAME)
+        names += [CHECKPOINT_NAME, CLAIMS_NAME]
     discard(options.state_dir, names)
 
 

@@ -1,4 +1,4 @@
-"""What the daemon reconciles: settings of the host, RDT groups, block I/O files.
+"""Targets that the daemon reconciles: host settings, RDT groups, files of containers.
 
 The appliers are imported late, and in a thread: few nodes need any, and an import takes
 as long as fifty requests, which go first.
@@ -6,17 +6,20 @@ as long as fifty requests, which go first.
 
 from __future__ import annotations
 
-import asyncio
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.host_settings.wanted import Wanted, use_in_force
 from nri_resmgr.daemon.parts import Daemon
-from nri_resmgr.policy.events import Event
+from nri_resmgr.host.knobs.files import WritableHostTree
+from nri_resmgr.policy.events import Created, Event, Updated
 from nri_resmgr.values import HostError
 
 if TYPE_CHECKING:
     from nri_resmgr.app.classes.blockio.files import BlockIoFiles
+    from nri_resmgr.app.classes.limits.files import LimitFiles
+    from nri_resmgr.app.classes.memory.top_tier import TopTierLimits
     from nri_resmgr.app.classes.rdt.groups import RdtGroups
     from nri_resmgr.app.host_settings.settings import HostSettings
 
@@ -64,7 +67,7 @@ class HostTarget(_Target):
 
     async def make_applier(self) -> HostSettings:
         """Import and make the applier."""
-        await asyncio.to_thread(import_module, "nri_resmgr.app.host_settings.settings")
+        await in_thread(lambda: import_module("nri_resmgr.app.host_settings.settings"))
         # Late: few nodes have settings of the host.
         from nri_resmgr.app.host_settings import report, settings
 
@@ -76,14 +79,14 @@ class HostTarget(_Target):
             verify_interval=options.verify_interval,
             repairs=options.verify_repair == "yes",
         )
-        history = report.HostReport(daemon.observers.history)
-        return settings.HostSettings(access, self._wanted, history)
+        # The counters go on after a fault.
+        applier = daemon.reconcilers.host.applier
+        found = applier.report if applier else None
+        found = found or report.HostReport(daemon.observers.history)
+        return settings.HostSettings(access, self._wanted, found)
 
-    def abandon(self, why: str) -> None:
-        """Report that no settings are applied any more."""
-        applier = self._daemon.reconcilers.host.applier
-        if applier is not None:
-            applier.report.stopped(why)
+    def note_fault(self, why: str) -> None:
+        """Do nothing: `Reconciler.problem` is shown instead of the last step."""
 
     def _wanted(self) -> Wanted:
         policy = self._daemon.policy
@@ -102,7 +105,7 @@ class RdtTarget(_Target):
 
     async def make_applier(self) -> RdtGroups:
         """Import and make the applier."""
-        await asyncio.to_thread(import_module, "nri_resmgr.app.classes.rdt.groups")
+        await in_thread(lambda: import_module("nri_resmgr.app.classes.rdt.groups"))
         # Late: few nodes use RDT classes.
         from nri_resmgr.app.classes.rdt import groups, writer
 
@@ -112,9 +115,9 @@ class RdtTarget(_Target):
         made = writer.RdtWriter(daemon.tree, host, opener)
         return groups.RdtGroups(policy, host, made)
 
-    def abandon(self, why: str) -> None:
-        """Report that groups are not reconciled any more."""
-        self._daemon.policy.class_hosts.rdt.problems.abandon(why)
+    def note_fault(self, why: str) -> None:
+        """Report that groups are not reconciled since a fault."""
+        self._daemon.policy.class_hosts.rdt.problems.note_fault(why)
 
 
 class BlockIoTarget(_Target):
@@ -128,15 +131,81 @@ class BlockIoTarget(_Target):
 
     async def make_applier(self) -> BlockIoFiles:
         """Import and make the applier."""
-        await asyncio.to_thread(import_module, "nri_resmgr.app.classes.blockio.files")
+        await in_thread(lambda: import_module("nri_resmgr.app.classes.blockio.files"))
         # Late: few nodes use block I/O classes.
         from nri_resmgr.app.classes.blockio import files, record
 
         policy, found = self._daemon.policy, record.BlockIoRecord(self._daemon.state)
         writer = policy.class_hosts.blockio_writer
-        await asyncio.to_thread(found.load, writer.host)
+        await in_thread(lambda: found.load(writer.host))
         return files.BlockIoFiles(policy, writer, found)
 
-    def abandon(self, why: str) -> None:
-        """Report that files are not reconciled any more."""
-        self._daemon.policy.class_hosts.blockio.problems.abandon(why)
+    def note_fault(self, why: str) -> None:
+        """Report that files are not reconciled since a fault."""
+        self._daemon.policy.class_hosts.blockio.problems.note_fault(why)
+
+
+class TopTierTarget(_Target):
+    """Limits of fast memory of running containers."""
+
+    leftovers = ()
+
+    def note(self, event: Event) -> bool:
+        """Return whether a new or changed container has a limit."""
+        return isinstance(event, Created | Updated) and (
+            event.spec.preferences.top_tier_limit is not None
+        )
+
+    def is_wanted(self) -> bool:
+        """Return whether a container has a limit."""
+        entries = self._daemon.policy.state.ledger.entries.values()
+        return any(one.spec.preferences.top_tier_limit is not None for one in entries)
+
+    async def make_applier(self) -> TopTierLimits:
+        """Import and make the applier."""
+        module = "nri_resmgr.app.classes.memory.top_tier"
+        await in_thread(lambda: import_module(module))
+        # Late: few pods have such limits.
+        from nri_resmgr.app.classes.memory.top_tier import TopTierLimits
+
+        daemon, policy = self._daemon, self._daemon.policy
+        tree = WritableHostTree(daemon.tree.root)
+        history = daemon.observers.history
+        return TopTierLimits(policy, policy.class_hosts.top_tier, tree, history)
+
+    def note_fault(self, why: str) -> None:
+        """Report that limits are not reconciled since a fault."""
+        self._daemon.policy.class_hosts.top_tier.problems.note_fault(why)
+
+
+class LimitTarget(_Target):
+    """CPU and memory limits of adjusted containers."""
+
+    leftovers = ()
+
+    def note(self, event: Event) -> bool:
+        """Return whether a container was adjusted."""
+        return isinstance(event, Updated) and event.spec.adjusted is not None
+
+    def is_wanted(self) -> bool:
+        """Return whether a container is, or was, adjusted."""
+        policy = self._daemon.policy
+        entries = policy.state.ledger.entries.values()
+        return any(one.spec.adjusted is not None for one in entries) or bool(
+            policy.class_hosts.limits.applied
+        )
+
+    async def make_applier(self) -> LimitFiles:
+        """Import and make the applier."""
+        module = "nri_resmgr.app.classes.limits.files"
+        await in_thread(lambda: import_module(module))
+        # Late: few nodes have adjustments.
+        from nri_resmgr.app.classes.limits.files import LimitFiles
+
+        policy = self._daemon.policy
+        tree = WritableHostTree(self._daemon.tree.root)
+        return LimitFiles(policy, policy.class_hosts.limits, tree)
+
+    def note_fault(self, why: str) -> None:
+        """Report that limits are not reconciled since a fault."""
+        self._daemon.policy.class_hosts.limits.problems.note_fault(why)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -18,6 +17,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from nri_resmgr.app.background.threads import start_last_thread
 from nri_resmgr.app.observing.tracing import Span, Tracing
 from nri_resmgr.log import Logger
 from nri_resmgr.version import our_version
@@ -100,10 +100,12 @@ async def _end(provider: TracerProvider) -> None:
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(ended.set)
 
-    # A daemon thread: the process waits for threads of the loop's pool.
-    threading.Thread(target=end, daemon=True).start()
-    with suppress(TimeoutError):
-        await asyncio.wait_for(ended.wait(), _FLUSH_TIMEOUT)
+    start_last_thread(end)
+    deadline = loop.time() + _FLUSH_TIMEOUT
+    # At the end of the process each task around this one cancels it again.
+    while not ended.is_set() and (left := deadline - loop.time()) > 0:
+        with suppress(TimeoutError, asyncio.CancelledError):
+            await asyncio.wait_for(ended.wait(), left)
 
 
 def _traces_url(endpoint: str) -> str:

@@ -64,10 +64,15 @@ def check_tracing_flags(endpoint: str, sampling: str, *, has_variables: bool) ->
         raise BadSampling(sampling)
     if not (endpoint or has_variables):
         return False
+    if endpoint and not all(map(_is_installed, _NEEDED)):
+        raise TracingNotInstalled
+    return is_tracing_installed()
+
+
+def is_tracing_installed() -> bool:
+    """Return whether OpenTelemetry is installed, which is logged if not."""
     if all(map(_is_installed, _NEEDED)):
         return True
-    if endpoint:
-        raise TracingNotInstalled
     log.warning("tracing.not-installed", extra="otel")
     return False
 

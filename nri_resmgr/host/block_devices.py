@@ -39,31 +39,14 @@ def find_block_devices(
     Links are followed below the host's root. A partition is replaced by its disk: the
     kernel throttles whole disks only. Other files are skipped, with a notice.
 
-    Args:
-        tree: The host.
-        patterns: Absolute paths with Go's globs: a star does not match a slash, and
-            matches leading dots.
+    Patterns are absolute paths with Go's globs: a star does not match a slash, and
+    matches leading dots.
 
     Source:
         Go, path/filepath, ``Glob``. Linux, block/blk-cgroup.c, ``blkg_conf_prep``:
         no partitions.
     """
     return {pattern: _find(tree, pattern) for pattern in patterns}
-
-
-def read_features(tree: Tree, folder: str, *, is_v2: bool) -> Features:
-    """Read which block I/O files a cgroup has.
-
-    Args:
-        tree: The host.
-        folder: A cgroup such as ``/sys/fs/cgroup/kubepods.slice``; the root cgroup has
-            none of the files.
-        is_v2: Whether it is of version 2.
-
-    Raises:
-        UnreadableHostFile: The folder cannot be read.
-    """
-    return Features.of(frozenset(tree.names(folder)), is_v2=is_v2)
 
 
 def find_features(tree: Tree, top: str, *, is_v2: bool) -> Features:
@@ -73,10 +56,7 @@ def find_features(tree: Tree, top: str, *, is_v2: bool) -> Features:
     has it yet, the runtime will enable it for the container; then it is only known that
     devices can be throttled.
 
-    Args:
-        tree: The host.
-        top: The root of the hierarchy, ``/sys/fs/cgroup`` or ``/sys/fs/cgroup/blkio``.
-        is_v2: Whether it is of version 2.
+    *top* is the root of the hierarchy: ``/sys/fs/cgroup`` or ``/sys/fs/cgroup/blkio``.
 
     Raises:
         UnreadableHostFile: A folder cannot be read.
@@ -90,7 +70,7 @@ def find_features(tree: Tree, top: str, *, is_v2: bool) -> Features:
             if mark in present:
                 return Features.of(present, is_v2=is_v2)
     if not is_v2:
-        return read_features(tree, top, is_v2=False)
+        return Features.of(frozenset(tree.names(top)), is_v2=False)
     controllers = (tree.read(f"{top}/cgroup.controllers") or "").split()
     return Features(is_v2=True, has_throttles="io" in controllers)
 

@@ -22,10 +22,7 @@ class BootJournal(Generic[OriginalsT]):
 
     Those of another boot are discarded: kernel and firmware have reset everything.
 
-    Args:
-        state: The state directory, locked by this process.
-        boot: Id of this boot of the kernel; see `boot_of`.
-        empty: The originals if no setting is changed.
+    The state directory has to be locked by this process; *boot* is from `boot_of`.
 
     Attributes:
         set_aside: New path of an invalid journal; empty without one.
@@ -41,6 +38,7 @@ class BootJournal(Generic[OriginalsT]):
         self._state = state
         self._boot = boot
         self._empty = empty
+        self._last: OriginalsT | None = None  # content of the file, if known
         self.set_aside = ""
 
     def read(self) -> OriginalsT:
@@ -49,9 +47,10 @@ class BootJournal(Generic[OriginalsT]):
         Raises:
             StateUnusable: The journal cannot be read or renamed.
         """
+        self._last = self._empty
         try:
-            text = self._state.read(self.name)
-            return self._empty if text is None else self._parse(text)
+            if (text := self._state.read(self.name)) is not None:
+                self._last = self._parse(text)
         # What a damaged text raises here: it must not keep the daemon from starting.
         except (
             UntrustedState,
@@ -62,24 +61,27 @@ class BootJournal(Generic[OriginalsT]):
             RecursionError,
         ):
             self.set_aside = self._state.set_aside(self.name)
-            return self._empty
+        return self._last
 
     def write(self, originals: OriginalsT) -> None:
-        """Replace the journal atomically.
+        """Replace the journal atomically, if it has other originals.
 
         Raises:
             StateUnusable: It cannot be written; the old one is still there.
         """
-        if not originals:
-            self._state.remove(self.name)
+        if originals == self._last:
             return
-        document = {
-            "journal": self.title,
-            "format": _FORMAT,
-            "boot": self._boot,
-            self.key: to_plain(originals),
-        }
-        self._state.write(self.name, f"{json.dumps(document, indent=0)}\n")
+        if originals:
+            document = {
+                "journal": self.title,
+                "format": _FORMAT,
+                "boot": self._boot,
+                self.key: to_plain(originals),
+            }
+            self._state.write(self.name, f"{json.dumps(document, indent=0)}\n")
+        else:
+            self._state.remove(self.name)
+        self._last = originals
 
     def check(self, originals: OriginalsT) -> None:
         """Raise `ValueError` for originals that must not be restored."""

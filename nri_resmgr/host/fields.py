@@ -1,4 +1,8 @@
-"""Reads host files as numbers, lists and sizes; errors name the file."""
+"""Reads host files as numbers, lists and sizes.
+
+All functions raise `BadHostFile` for a file of another form. Those that say nothing
+else about a missing file raise `MissingHostFile`.
+"""
 
 from __future__ import annotations
 
@@ -40,11 +44,7 @@ def text_or_nothing(tree: Tree, path: str) -> str:
 
 
 def required(tree: Tree, path: str) -> str:
-    """Read a required file.
-
-    Raises:
-        MissingHostFile: There is no file.
-    """
+    """Read a required file."""
     text = tree.read(path)
     if text is None:
         raise MissingHostFile(path)
@@ -52,31 +52,18 @@ def required(tree: Tree, path: str) -> str:
 
 
 def optional_number(tree: Tree, path: str) -> int | None:
-    """Read a decimal number; None without the file.
-
-    Raises:
-        BadHostFile: The file holds something else.
-    """
+    """Read a decimal number; None without the file."""
     text = tree.read(path)
     return None if text is None else number_in(path, text)
 
 
 def number(tree: Tree, path: str) -> int:
-    """Read a decimal number from a required file.
-
-    Raises:
-        MissingHostFile: There is no file.
-        BadHostFile: The file holds something else.
-    """
+    """Read a decimal number from a required file."""
     return number_in(path, required(tree, path))
 
 
 def number_in(path: str, text: str) -> int:
-    """Parse *text* of the file at *path* as a decimal number.
-
-    Raises:
-        BadHostFile: It is not a number.
-    """
+    """Parse *text* of the file at *path* as a decimal number."""
     try:
         return int(text)
     except ValueError:
@@ -84,11 +71,7 @@ def number_in(path: str, text: str) -> int:
 
 
 def optional_cpus(tree: Tree, path: str) -> CpuSet | None:
-    """Read a list of CPUs; None without the file.
-
-    Raises:
-        BadHostFile: The file holds something else.
-    """
+    """Read a list of CPUs; None without the file."""
     text = tree.read(path)
     try:
         return None if text is None else _cpus_of(text)
@@ -97,12 +80,7 @@ def optional_cpus(tree: Tree, path: str) -> CpuSet | None:
 
 
 def cpus(tree: Tree, path: str) -> CpuSet:
-    """Read a list of CPUs from a required file.
-
-    Raises:
-        MissingHostFile: There is no file.
-        BadHostFile: The file holds something else.
-    """
+    """Read a list of CPUs from a required file."""
     found = optional_cpus(tree, path)
     if found is None:
         raise MissingHostFile(path)
@@ -110,11 +88,7 @@ def cpus(tree: Tree, path: str) -> CpuSet:
 
 
 def optional_nodes(tree: Tree, path: str) -> NodeSet | None:
-    """Read a list of nodes; None without the file.
-
-    Raises:
-        BadHostFile: The file holds something else.
-    """
+    """Read a list of nodes; None without the file."""
     text = tree.read(path)
     try:
         return None if text is None else _nodes_of(text)
@@ -123,11 +97,7 @@ def optional_nodes(tree: Tree, path: str) -> NodeSet | None:
 
 
 def cache_size(tree: Tree, path: str) -> Bytes:
-    """Read a cache's size, ``"48K"``; 0 without the file.
-
-    Raises:
-        BadHostFile: The file holds something else.
-    """
+    """Read a cache's size, ``"48K"``; 0 without the file."""
     text = tree.read(path)
     if text is None:
         return Bytes(0)
@@ -138,22 +108,13 @@ def cache_size(tree: Tree, path: str) -> Bytes:
 
 
 def frequency(tree: Tree, path: str) -> KiloHertz | None:
-    """Read a frequency; None without the file or where its value is 0.
-
-    Raises:
-        BadHostFile: The file holds something else.
-    """
+    """Read a frequency; None without the file or where its value is 0."""
     found = optional_number(tree, path)
     return KiloHertz(found) if found else None
 
 
 def memory_total(tree: Tree, path: str) -> Bytes:
-    """Read MemTotal of a ``meminfo`` file, the machine's or a node's.
-
-    Raises:
-        MissingHostFile: There is no file.
-        BadHostFile: It has no total.
-    """
+    """Read MemTotal of a ``meminfo`` file, the machine's or a node's."""
     match = _TOTAL.search(required(tree, path))
     if match is None:
         raise BadHostFile(path, "no line 'MemTotal: ... kB'")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from nri_resmgr.host.bounded import DOCUMENT, read_descriptor, reason
 from nri_resmgr.host.text_file import UnreadableFile
 
 # Without O_NONBLOCK, opening a FIFO waits for a writer.
 _OPEN: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-
-# Four times what a configuration may have in characters: a wrong file, such as a
-# device, must not fill the memory.
-MAX_SIZE: Final = 8 << 20  # bytes
 
 # Two changes within one tick of the kernel's clock have the same timestamp.
 _TICK: Final = 50_000_000  # nanoseconds, five times the slowest kernel's
@@ -48,12 +47,9 @@ class WatchedFile:
         try:
             content = self._content()
         except OSError as error:
-            self._seen = _errno_of(error)
-            why = os.strerror(error.errno) if error.errno else str(error)
-            raise UnreadableFile(Path(self.path), why.lower()) from None
-        if len(content) > MAX_SIZE:
-            why = f"more than {MAX_SIZE >> 20} MiB"
-            raise UnreadableFile(Path(self.path), why)
+            if error.errno != errno.EFBIG:
+                self._seen = _errno_of(error)
+            raise UnreadableFile(Path(self.path), reason(error)) from None
         try:
             return content.decode()
         except UnicodeDecodeError as error:
@@ -71,15 +67,24 @@ class WatchedFile:
         finally:
             os.close(fd)
 
+    def forget(self) -> None:
+        """Have `has_changed` return True: what was read could not be used."""
+        self._seen = None
+
     def has_changed(self) -> bool:
         """Return whether `read` may return another text than the last time."""
         return self.signature() != self._seen
 
     def _content(self) -> bytes:
-        fd = os.open(self.path, _OPEN)
-        with os.fdopen(fd, "rb") as file:
-            before = _signature_of(fd)
-            content = file.read(MAX_SIZE + 1)
+        # Not by a descriptor of ours: a directory would leave it open.
+        with open(self.path, "rb", opener=_opened) as file:
+            before = _signature_of(file.fileno())
+            try:
+                content = read_descriptor(file.fileno(), DOCUMENT)
+            except OSError as error:
+                if error.errno == errno.EFBIG:
+                    self._seen = before  # the next content is waited for
+                raise
             if 0 <= time.time_ns() - before[-1] < _TICK:
                 # Another change now might leave the timestamp as it is: read again.
                 return content
@@ -87,9 +92,15 @@ class WatchedFile:
             return content
 
 
+def _opened(path: str, _: int) -> int:
+    return os.open(path, _OPEN)
+
+
 def _signature_of(fd: int) -> FileSignature:
-    # Including ctime, as programs can set mtime.
     found = os.fstat(fd)
+    if stat.S_ISDIR(found.st_mode):
+        return (errno.EISDIR,)  # as `read` notes it, however its entries change
+    # Including ctime, as programs can set mtime.
     return (
         found.st_dev,
         found.st_ino,

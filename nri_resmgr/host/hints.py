@@ -49,12 +49,7 @@ def device_hints(
 
 
 class DeviceHints:
-    """Caches the hints of devices for `MEMORY` seconds.
-
-    Args:
-        tree: The host.
-        clock: Seconds.
-    """
+    """Caches the hints of devices for `MEMORY` seconds."""
 
     def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
         self._tree = tree
@@ -80,16 +75,27 @@ class DeviceHints:
 def path_hint(tree: Tree, path: str) -> Hint | None:
     """Find the hint of a device by its real path in sysfs; None if there is none.
 
+    The device's folder or the nearest one above that has CPUs or a node has the hint.
+
     Raises:
         BadHostFile: A file has an invalid value.
     """
-    return _walk_up(tree, path)
+    at = path
+    while at.startswith(_DEVICES):
+        lists = (optional_cpus(tree, f"{at}/{name}") for name in _CPU_LISTS)
+        cpus = next((found for found in lists if found), NO_CPUS)
+        node = optional_number(tree, f"{at}/numa_node")
+        nodes = NO_NODES if node is None or node < 0 else NodeSet.of(node)
+        if cpus or nodes:
+            return Hint(at, cpus, nodes)
+        at = posixpath.dirname(at)
+    return None
 
 
 def _hints_of(tree: Tree, path: str, depth: int) -> dict[str, Hint]:
     members = _members(tree, path) if depth else ()
     if not members:
-        hint = _walk_up(tree, path)
+        hint = path_hint(tree, path)
         return {} if hint is None else {hint.provider: hint}
     found: dict[str, Hint] = {}
     for link in members:
@@ -103,17 +109,3 @@ def _members(tree: Tree, path: str) -> tuple[str, ...]:
     if group := _VFIO.fullmatch(path):
         folder = f"/sys/kernel/iommu_groups/{group[1]}/devices"
     return tuple(f"{folder}/{name}" for name in tree.names(folder))
-
-
-def _walk_up(tree: Tree, path: str) -> Hint | None:
-    """Search the device's folder and those above for CPUs or a node."""
-    at = path
-    while at.startswith(_DEVICES):
-        lists = (optional_cpus(tree, f"{at}/{name}") for name in _CPU_LISTS)
-        cpus = next((found for found in lists if found), NO_CPUS)
-        node = optional_number(tree, f"{at}/numa_node")
-        nodes = NO_NODES if node is None or node < 0 else NodeSet.of(node)
-        if cpus or nodes:
-            return Hint(at, cpus, nodes)
-        at = posixpath.dirname(at)
-    return None

@@ -19,12 +19,9 @@ def read_interrupts(
 ) -> tuple[Interrupt, ...]:
     """Read the numbered interrupts, ascending.
 
-    Interrupts without an affinity, such as per-CPU ones, are left out.
-
-    Args:
-        tree: The host.
-        originals: Values of files before the daemon wrote to them, by path: see
-            `Knobs.originals`. Decisions must not depend on earlier decisions.
+    Interrupts without an affinity, such as per-CPU ones, are left out. Values of
+    *originals*, by path, replace those that this daemon has written (see
+    `Knobs.originals`): decisions must not depend on earlier decisions.
 
     Raises:
         UnreadableHostFile: ``/proc/interrupts`` cannot be read.

@@ -11,12 +11,11 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.classes.irq.irqbalance import (
-    ASK,
     Bans,
     bans_of_process,
-    bans_of_reply,
     requests_for,
 )
+from nri_resmgr.host.bounded import IRQBALANCE_REPLY, read_whole, reason
 from nri_resmgr.host.fields import text_or_nothing
 from nri_resmgr.host.paths import CPU_ROOT
 from nri_resmgr.host.state_dir import StateDir
@@ -36,7 +35,6 @@ class Irqbalance(msgspec.Struct, frozen=True):
     """A running irqbalance.
 
     Attributes:
-        pid: Process id.
         own: Bans of its command line and environment.
         socket: Path of its control socket on the host; empty if there is none, or if
             its own bans cannot be read.
@@ -85,26 +83,14 @@ def _process(tree: Tree, pid: str, place: str) -> Irqbalance:
     )
 
 
-def query_irqbalance(tree: Tree, found: Irqbalance) -> Bans | None:
-    """Read all bans that are in force; None without a reply."""
-    if not found.socket:
-        return None
-    try:
-        return bans_of_reply(_request(tree, found, ASK))
-    except OSError:
-        return None
-
-
 class IrqbalanceClient:
     """Sends bans of CPUs and interrupts to irqbalance, and removes them.
 
     A restarted irqbalance gets them again. Its own bans always stay. Calls wait up to a
     second for a reply: make them in a thread.
 
-    Args:
-        tree: The host.
-        state: Keeps which process has our bans, so that the next daemon can remove
-            them.
+    The state directory keeps which process has our bans, so that the next daemon can
+    remove them.
     """
 
     def __init__(self, tree: Tree, state: StateDir) -> None:
@@ -154,7 +140,7 @@ class IrqbalanceClient:
             for request in requests:
                 _request(self._tree, found, request)
         except OSError as error:
-            return str(error.strerror or error).lower()
+            return reason(error)
         return ""
 
     def _forget(self, mark: str | None) -> None:
@@ -169,12 +155,7 @@ def _request(tree: Tree, found: Irqbalance, text: str) -> str:
         line.settimeout(_TIMEOUT)
         line.connect(f"{tree.root}{found.socket}")
         line.sendall(text.encode())
-        return b"".join(_chunks(line)).decode(errors="replace")
-
-
-def _chunks(line: socket.socket) -> Iterator[bytes]:
-    while chunk := line.recv(4096):
-        yield chunk
+        return read_whole(line.recv, IRQBALANCE_REPLY).decode(errors="replace")
 
 
 def _processes(tree: Tree) -> Iterator[str]:

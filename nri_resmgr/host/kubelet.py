@@ -10,9 +10,8 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.host.fields import text_or_nothing
+from nri_resmgr.host.paths import KUBELET_ROOT
 from nri_resmgr.host.tree import Tree
-
-KUBELET_ROOT: Final = "/var/lib/kubelet"
 
 # The policy under which a manager pins containers; "none" does nothing.
 _PINNING: Final = "static"
@@ -24,21 +23,30 @@ class KubeletManager(msgspec.Struct, frozen=True):
     """A kubelet manager that pins containers to CPUs or memory nodes.
 
     Attributes:
-        kind: ``cpu`` or ``memory``.
-        policy: As the kubelet spells it, ``static`` or ``Static``.
-        path: The file with the policy.
+        policy: As the kubelet spells it, ``static`` or ``Static``; empty where only
+            requests show that there is one.
+        evidence: The file with the policy, or a request.
     """
 
     kind: str
     policy: str
-    path: str
+    evidence: str
 
     def __str__(self) -> str:
+        none = "none" if self.kind == "cpu" else "None"
+        remedy = f"set {self.kind}ManagerPolicy to {none}"
+        if not self.policy:
+            # Plugins see what those before them have changed.
+            return (
+                f"the kubelet has a static {self.kind} manager, or another NRI plugin "
+                f"pins containers before this one ({self.evidence}): they and this "
+                f"daemon will overwrite each other's pinning; {remedy}, or remove "
+                f"that plugin"
+            )
         return (
             f"the kubelet's {self.kind} manager has the policy {self.policy} "
-            f"({self.path}): it and this daemon will overwrite each other's "
-            f"pinning; set {self.kind}ManagerPolicy to "
-            f"{'none' if self.kind == 'cpu' else 'None'}"
+            f"({self.evidence}): it and this daemon will overwrite each other's "
+            f"pinning; {remedy}"
         )
 
 

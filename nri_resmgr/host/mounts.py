@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import posixpath
 import re
@@ -11,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.host.fields import text_or_nothing
 from nri_resmgr.host.tree import BadHostFile, Tree, UnreadableHostFile
 
 # Mounts of the host's first process: services and pods have their own mount
@@ -28,7 +28,7 @@ _ESCAPED: Final = re.compile(r"[ \t\n\\]")
 _NOT_NORMAL: Final = re.compile(r"//|/\.|/$")
 
 # Only root may read that of the host's first process.
-_TABLES: Final = ("/proc/1/mounts", "/proc/mounts")
+_FIRST_MOUNTS: Final = "/proc/1/mounts"
 
 _RESCTRL: Final = "resctrl"
 _ROW_FIELDS: Final = 4
@@ -86,23 +86,19 @@ class MountTable:
         return self._devices
 
     def _has_changed(self) -> bool:
-        if self._poll is None:
-            with contextlib.suppress(FileNotFoundError):
-                self._open()
-            return True
-        return bool(self._poll.poll(0))
-
-    def _open(self) -> None:
+        if self._poll is not None:
+            return bool(self._poll.poll(0))
         path = self._tree.root + _TABLE
         try:
             self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
-            raise
+            return True
         except OSError as error:
             why = os.strerror(error.errno or 0)
             raise UnreadableHostFile(_TABLE, why) from error
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI | select.POLLERR)
+        return True
 
 
 def _as_listed(path: str) -> str:
@@ -125,7 +121,6 @@ class ResctrlMount(msgspec.Struct, frozen=True):
     """A mounted resctrl file system.
 
     Attributes:
-        path: The mount point on the host, mostly ``/sys/fs/resctrl``.
         options: Mount options, such as ``cdp``, ``cdpl2``, ``mba_MBps``.
     """
 
@@ -134,7 +129,7 @@ class ResctrlMount(msgspec.Struct, frozen=True):
 
     @property
     def is_in_mbps(self) -> bool:
-        """Whether memory bandwidth is in MiB/s, enforced by the software controller."""
+        """True if memory bandwidth is in MiB/s, enforced by the software controller."""
         return "mba_MBps" in self.options
 
 
@@ -147,18 +142,9 @@ def find_resctrl_mount(tree: Tree) -> ResctrlMount | None:
     Source:
         proc_pid_mounts(5); Linux resctrl.rst for the options.
     """
-    rows = [row.split(" ") for row in _table(tree).splitlines()]
-    for row in rows:
+    table = text_or_nothing(tree, _FIRST_MOUNTS) or tree.read("/proc/mounts") or ""
+    for row in (line.split(" ") for line in table.splitlines()):
         if len(row) >= _ROW_FIELDS and row[2] == _RESCTRL:
             path = _ESCAPE.sub(lambda sign: chr(int(sign[1], 8)), row[1])
             return ResctrlMount(path, tuple(row[3].split(",")))
     return None
-
-
-def _table(tree: Tree) -> str:
-    first, second = _TABLES
-    try:
-        text = tree.read(first)
-    except UnreadableHostFile:
-        text = None
-    return tree.read(second) or "" if text is None else text

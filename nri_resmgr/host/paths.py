@@ -18,3 +18,4 @@ KIND_LISTS: Final = {
     CoreKind.EFFICIENT: "/sys/devices/cpu_atom/cpus",
     CoreKind.OTHER: "/sys/devices/cpu_lowpower/cpus",
 }
+KUBELET_ROOT: Final = "/var/lib/kubelet"

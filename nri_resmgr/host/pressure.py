@@ -16,13 +16,7 @@ _LINE: Final = rf"{{}} avg10={_SHARE} avg60={_SHARE} avg300={_SHARE}"
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """Per cent of the time in which tasks waited for a resource.
-
-    Attributes:
-        ten: Of the last ten seconds.
-        sixty: Of the last minute.
-        three_hundred: Of the last five minutes.
-    """
+    """Per cent of the time in which tasks waited for a resource."""
 
     ten: float
     sixty: float

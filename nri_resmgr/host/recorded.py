@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import posixpath
 from collections.abc import Mapping
 from functools import cached_property
@@ -14,30 +12,12 @@ from nri_resmgr.host.speed_select.isst import IsstDevice
 from nri_resmgr.host.tree import Tree
 
 
-class RecordedIsst(msgspec.Struct, frozen=True):
-    """A Speed Select device as recorded requests and replies.
-
-    Attributes:
-        replies: Ioctl and its data to result and data; all others fail with ENOTTY.
-    """
-
-    replies: Mapping[tuple[int, bytes], tuple[int, bytes]]
-
-    def call(self, request: int, data: bytes) -> tuple[int, bytes]:
-        """See `IsstDevice.call`."""
-        if (request, data) not in self.replies:
-            raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
-        return self.replies[request, data]
-
-
 class RecordedTree(msgspec.Struct, frozen=True, dict=True):
     """Host files in memory.
 
     Attributes:
-        files: Path on the host to text.
         links: Path on the host to the absolute path of its target. A link to itself
             stands for a file that exists, without its content.
-        isst: The Speed Select device, if there is one.
     """
 
     files: Mapping[str, str]
@@ -96,13 +76,9 @@ class RecordingTree:
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
+        self.root = tree.root
         self.files: dict[str, str] = {}
         self.links: dict[str, str] = {}
-
-    @property
-    def root(self) -> str:
-        """See `Tree.root`."""
-        return self.tree.root
 
     def read(self, path: str) -> str | None:
         """See `Tree.read`."""

@@ -57,13 +57,7 @@ class ResourceFiles:
         return f"{self._run_dir}/{_CONTAINERS}/{container}"
 
     def make(self, container: str) -> bool:
-        """Create a container's folder, or check the owner and mode of the existing one.
-
-        Args:
-            container: The container's id.
-
-        Returns:
-            Whether it was created.
+        """Create a container's folder, or check the present one; return if it is new.
 
         Raises:
             ResourceFileUnwritable: It cannot be created, or other users may write to
@@ -80,9 +74,7 @@ class ResourceFiles:
     def write_first(self, container: str, texts: Mapping[str, str]) -> None:
         """Write files to a new folder, which has no readers yet.
 
-        Args:
-            container: The container's id; `make` has just created its folder.
-            texts: Contents by name.
+        `make` has just created its folder.
 
         Raises:
             ResourceFileUnwritable: They are not all written.
@@ -96,10 +88,6 @@ class ResourceFiles:
     def write(self, container: str, texts: Mapping[str, str]) -> None:
         """Write files of a container.
 
-        Args:
-            container: The container's id.
-            texts: Contents by name.
-
         Raises:
             ResourceFileUnwritable: They are not all written.
         """
@@ -109,7 +97,7 @@ class ResourceFiles:
         with (
             _as_unwritable(self.folder_of(container)),
             _modes_as_given(),
-            _folder(container, self._folders()) as folder,
+            own_folder(container, self._folders()) as folder,
         ):
             for name, text in texts.items():
                 _replace(name, text, folder)
@@ -159,10 +147,10 @@ class ResourceFiles:
             self.close()  # it was removed
         if self._fd < 0:
             Path(self._run_dir).mkdir(_FOLDER, parents=True, exist_ok=True)
-            with _folder(self._run_dir) as own:
+            with own_folder(self._run_dir) as own:
                 with contextlib.suppress(FileExistsError), _modes_as_given():
                     os.mkdir(_CONTAINERS, _FOLDER, dir_fd=own)
-                with _folder(_CONTAINERS, own) as found:
+                with own_folder(_CONTAINERS, own) as found:
                     self._fd = os.dup(found)
         return self._fd
 
@@ -172,7 +160,7 @@ def _make(container: str, parent: int) -> bool:
     try:
         os.mkdir(container, _FOLDER, dir_fd=parent)
     except FileExistsError:
-        with _folder(container, parent):
+        with own_folder(container, parent):
             return False
     finally:
         os.umask(umask)
@@ -206,7 +194,12 @@ def _modes_as_given() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _folder(name: str, parent: int | None = None) -> Iterator[int]:
+def own_folder(name: str, parent: int | None = None) -> Iterator[int]:
+    """Open a folder to which no other user may write, until the block ends.
+
+    Raises:
+        OSError: There is none, or it is not safe.
+    """
     fd = os.open(name, _OPEN_FOLDER, dir_fd=parent)
     try:
         found = os.fstat(fd)
@@ -220,8 +213,7 @@ def _folder(name: str, parent: int | None = None) -> Iterator[int]:
 
 
 def _names(folder: int) -> tuple[str, ...]:
-    with os.scandir(folder) as entries:
-        return tuple(sorted(entry.name for entry in entries))
+    return tuple(sorted(os.listdir(folder)))
 
 
 def _replace(name: str, text: str, folder: int) -> None:
@@ -245,7 +237,7 @@ def _write_new(name: str, text: str, folder: int) -> None:
 
 
 def _remove(container: str, parent: int) -> None:
-    with _folder(container, parent) as folder:
+    with own_folder(container, parent) as folder:
         for name in _names(folder):
             os.unlink(name, dir_fd=folder)
     os.rmdir(container, dir_fd=parent)

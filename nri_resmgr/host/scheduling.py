@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from nri_resmgr.host.cgroups.threads import threads_of
+from nri_resmgr.host.libc import call
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.values import HostError
 from nri_resmgr.values.scheduling import (
@@ -69,9 +70,7 @@ class SchedulingRefused(HostError):
     """The kernel rejected a scheduling class.
 
     Attributes:
-        name: The class.
         what: ``scheduler`` or ``I/O priority``.
-        why: The kernel's reason.
     """
 
     name: str
@@ -83,18 +82,12 @@ class SchedulingRefused(HostError):
 
 
 def set_scheduler(tree: Tree, folder: str, scheduling: SchedulingClass) -> int:
-    """Set the scheduler of all threads of a cgroup.
+    """Set the scheduler of all threads of a cgroup; return their number.
+
+    The processes of the host must be visible here.
 
     SCHED_DEADLINE is set on the first thread of each process only: the kernel reserves
     CPU time for each thread of it, and runtimes set it on one thread as well.
-
-    Args:
-        tree: The host; its processes must be visible here.
-        folder: The cgroup, as ``/sys/fs/cgroup/kubepods.slice/...``.
-        scheduling: The class; its I/O priority is ignored.
-
-    Returns:
-        The number of threads.
 
     Raises:
         SchedulingRefused: The kernel rejected it.
@@ -187,14 +180,7 @@ def _sentence(error: OSError) -> str:
 
 
 def _call(which: int, *args: int | bytes) -> None:
-    # Optional: takes 10 ms, and few nodes use scheduling classes.
-    import ctypes
-
     numbers = _NUMBERS.get(platform.machine())
     if numbers is None:
         raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-    libc = ctypes.CDLL(None, use_errno=True)
-    given = [one if isinstance(one, bytes) else ctypes.c_long(one) for one in args]
-    if libc.syscall(ctypes.c_long(numbers[which]), *given) < 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
+    call("syscall", numbers[which], *args)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.host.trust import UntrustedState, check_file, check_owner, open_error
+from nri_resmgr.host.bounded import (
+    STATE_FILE,
+    check_size,
+    read_descriptor,
+    reason,
+)
+from nri_resmgr.host.trust import check_file, check_owner, open_error
 from nri_resmgr.values import HostError
 
 _PRIVATE: Final = 0o700
@@ -57,13 +65,18 @@ class StateDir:
     ends. They may not survive a loss of power, but neither do containers. Readers must
     detect truncated texts.
 
-    Make it with `open`.
+    If the directory is removed or replaced, the next operation opens, or creates, the
+    one at the same path, and locks it. Safe for use by several threads.
+
+    Make it with `open`, or with `unopened`.
     """
 
     def __init__(self, path: str, folder: int) -> None:
         self.path = path
         self._folder = folder
         self._lock = -1
+        self._is_to_be_locked = self._is_closed = False
+        self._reopening = threading.Lock()
 
     @classmethod
     def open(cls, path: str) -> StateDir:
@@ -75,49 +88,62 @@ class StateDir:
             StateUnusable: It cannot be created or opened.
         """
         path = path.rstrip("/") or "/"
-        with _as_state_error(path):
-            with contextlib.suppress(FileExistsError):
-                _make(Path(path))
-            try:
-                folder = os.open(path, _FOLDER)
-            except OSError as error:
-                raise open_error(path, error) from None
-        found = cls(path, folder)
+        found = cls(path, _open_folder(path))
         try:
             found._check_all()
-        except HostError:
+        except BaseException:
             found.close()
             raise
         return found
 
+    @classmethod
+    def unopened(cls, path: str) -> StateDir:
+        """Return a directory that each operation tries to open, and to lock.
+
+        For one that cannot be used now, such as on a full disk.
+        """
+        found = cls(path.rstrip("/") or "/", -1)
+        found._is_to_be_locked = True
+        return found
+
     def lock(self) -> None:
         """Lock out other processes until this one ends, or `close`.
+
+        Both the directory and a file in it are locked: the file may be removed, and
+        earlier versions of this program lock nothing but the file.
 
         Raises:
             StateInUse: Another process has locked it.
             UntrustedState: Other users may write to the lock file.
             StateUnusable: It cannot be written.
         """
-        path = self._path(_LOCK_NAME)
-        with _as_state_error(path):
+        self._is_to_be_locked = True
+        with _as_state_error(self._path(_LOCK_NAME)):
+            if self._lock < 0:
+                self._lock_folder()
             while self._lock < 0:
                 fd = self._opened(_LOCK_NAME, _LOCK)
                 try:
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    is_there = bool(os.fstat(fd).st_nlink)
                 except BlockingIOError:
-                    pid = os.read(fd, 32).decode("ascii", "replace").strip()
+                    pid = _pid_in(fd)
                     os.close(fd)
                     raise StateInUse(self.path, pid) from None
                 except OSError:
                     os.close(fd)
                     raise
-                if not os.fstat(fd).st_nlink:
+                if not is_there:
                     os.close(fd)  # removed before it was locked
                     continue
                 self._lock = fd
                 with contextlib.suppress(OSError):  # the lock holds on a full disk, too
                     os.ftruncate(fd, 0)
                     os.write(fd, b"%d\n" % os.getpid())
+
+    def was_replaced(self) -> bool:
+        """Return whether the path leads to no directory, or to another one."""
+        return _identity(self.path) != _identity(self._folder)
 
     def read(self, name: str) -> str | None:
         """Return a text; None where there is none.
@@ -128,13 +154,15 @@ class StateDir:
             UntrustedState: Other users may write to the file.
             StateUnusable: It cannot be read.
         """
-        with _as_state_error(self._path(name)):
+        with self._in_place(name):
+            # An opener's descriptor is closed even if there is no memory for the file.
             try:
-                fd = self._opened(name, _READ)
+                file = open(name, "rb", opener=lambda *_: self._opened(name, _READ))  # noqa: SIM115 - with an opener; closed below
             except FileNotFoundError:
                 return None
-            with os.fdopen(fd, "rb") as file:
-                return file.read().decode("utf-8", "surrogateescape")
+            with file:
+                text = read_descriptor(file.fileno(), STATE_FILE)
+                return text.decode("utf-8", "surrogateescape")
 
     def write(self, name: str, text: str) -> None:
         """Replace a text atomically.
@@ -143,12 +171,14 @@ class StateDir:
             StateUnusable: It cannot be written; the old one is still there.
         """
         new = f".{name}.new"
-        with _as_state_error(self._path(name)):
+        content = text.encode("utf-8", "surrogateescape")
+        with self._in_place(name):
+            check_size(len(content), STATE_FILE)  # or the next start could not read it
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(new, dir_fd=self._folder)  # of a killed process
             fd = os.open(new, _NEW, _PRIVATE_FILE, dir_fd=self._folder)
             try:
-                _write(fd, text.encode("utf-8", "surrogateescape"))
+                _write(fd, content)
             except OSError:
                 with contextlib.suppress(OSError):
                     os.unlink(new, dir_fd=self._folder)
@@ -163,24 +193,18 @@ class StateDir:
         Raises:
             StateUnusable: It is still there.
         """
-        with (
-            _as_state_error(self._path(name)),
-            contextlib.suppress(FileNotFoundError),
-        ):
+        with self._in_place(name), contextlib.suppress(FileNotFoundError):
             os.unlink(name, dir_fd=self._folder)
 
     def set_aside(self, name: str) -> str:
-        """Rename an invalid text for inspection.
+        """Rename an invalid text for inspection; return its new path.
 
         The last five of a name are kept.
-
-        Returns:
-            The new path.
 
         Raises:
             StateUnusable: It is still where it was.
         """
-        with _as_state_error(self._path(name)):
+        with self._in_place(name):
             names = [f"{name}.bad-{number}" for number in range(1, _KEPT + 1)]
             ages = {one: self._changed(one) for one in names}
             aside = min(names, key=lambda one: ages[one])
@@ -193,17 +217,64 @@ class StateDir:
             return self._path(aside)
 
     def close(self) -> None:
-        """Release the lock."""
+        """Release the lock; no operation is possible afterwards."""
+        self._is_closed = True
         for fd in (self._lock, self._folder):
             if fd >= 0:
                 os.close(fd)
         self._lock = self._folder = -1
 
+    @contextlib.contextmanager
+    def _in_place(self, name: str) -> Iterator[None]:
+        """Use the directory that is at the path now."""
+        with _as_state_error(self._path(name)):
+            with self._reopening:
+                if self._is_closed:
+                    raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+                if self._folder < 0 or self.was_replaced():
+                    self._reopen()
+            yield
+
+    def _reopen(self) -> None:
+        """Replace the descriptors by those of the directory at the path.
+
+        Other threads may use them meanwhile: the numbers stay, and dup2(2) is atomic.
+        """
+        found = StateDir.open(self.path)
+        try:
+            if _identity(found._folder) == _identity(self._folder):  # noqa: SLF001 - of this class
+                return  # the path could not be looked up for a moment
+            if self._is_to_be_locked:
+                found.lock()
+            if self._folder < 0:
+                self._folder, self._lock = found._folder, found._lock  # noqa: SLF001 - of this class
+                found._folder = found._lock = -1  # noqa: SLF001 - as above
+                return
+            if self._lock >= 0:
+                os.dup2(found._lock, self._lock, inheritable=False)  # noqa: SLF001 - of this class
+            os.dup2(found._folder, self._folder, inheritable=False)  # noqa: SLF001 - as above
+        finally:
+            found.close()
+
+    def _lock_folder(self) -> None:
+        try:
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = ""
+            with contextlib.suppress(HostError, OSError):
+                fd = self._opened(_LOCK_NAME, _READ)
+                pid = _pid_in(fd)
+                os.close(fd)
+            raise StateInUse(self.path, pid) from None
+        except OSError:
+            return  # a network file system may lock files only
+
     def _path(self, name: str) -> str:
         return f"{self.path}/{name}"
 
     def _check_all(self) -> None:
-        check_owner(self.path, os.fstat(self._folder))
+        with _as_state_error(self.path):
+            check_owner(self.path, os.fstat(self._folder))
         with _as_state_error(self.path), os.scandir(self._folder) as entries:
             for entry in entries:
                 # Files of the process that holds the lock come and go.
@@ -220,7 +291,7 @@ class StateDir:
             raise open_error(path, error) from None
         try:
             check_file(path, os.fstat(fd))
-        except UntrustedState:
+        except BaseException:
             os.close(fd)
             raise
         return fd
@@ -240,8 +311,29 @@ def _as_state_error(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise StateUnusable(path, why.lower()) from error
+        raise StateUnusable(path, reason(error)) from error
+
+
+def _open_folder(path: str) -> int:
+    with _as_state_error(path):
+        with contextlib.suppress(FileExistsError):
+            _make(Path(path))
+        try:
+            return os.open(path, _FOLDER)
+        except OSError as error:
+            raise open_error(path, error) from None
+
+
+def _identity(folder: str | int) -> tuple[int, int] | None:
+    try:
+        found = os.stat(folder)  # noqa: PTH116 - also of a descriptor
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _pid_in(fd: int) -> str:
+    return os.read(fd, 32).decode("ascii", "replace").strip()
 
 
 def _make(path: Path) -> None:

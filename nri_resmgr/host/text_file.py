@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from nri_resmgr.host.bounded import DOCUMENT, read_file, reason
 from nri_resmgr.values import InputError
 
 
@@ -23,11 +24,12 @@ def read_text_file(path: Path) -> str:
     """Return the text of *path*.
 
     Raises:
-        UnreadableFile: It is missing, not readable for this process, or not UTF-8.
+        UnreadableFile: It is missing, not readable for this process, too large, or
+            not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return read_file(path, DOCUMENT).decode()
     except OSError as error:
-        raise UnreadableFile(path, (error.strerror or str(error)).lower()) from None
+        raise UnreadableFile(path, reason(error)) from None
     except UnicodeDecodeError as error:
         raise UnreadableFile(path, f"not UTF-8 at byte {error.start}") from None

@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
+from nri_resmgr.host.bounded import KERNEL_FILE, KUBELET_FILE, read_whole
+from nri_resmgr.host.paths import KUBELET_ROOT
 from nri_resmgr.values import HostError
-
-_CHUNK: Final = 1 << 16
 
 # Errors with which the kernel says that something has no such value, now or ever.
 _ABSENT: Final = frozenset(
@@ -27,38 +28,30 @@ _ABSENT: Final = frozenset(
 
 
 @dataclass(eq=False)
-class MissingHostFile(HostError):
+class HostFileError(HostError):
+    """A file of the host cannot be used; *root* is where the host is mounted."""
+
+    path: str
+    why: str
+    root: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.root}{self.path}: {self.why}"
+
+
+@dataclass(eq=False)
+class MissingHostFile(HostFileError):
     """A file is missing that every supported kernel has."""
 
-    path: str
-    root: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.root}{self.path}: no such file"
+    why: str = "no such file"
 
 
-@dataclass(eq=False)
-class UnreadableHostFile(HostError):
+class UnreadableHostFile(HostFileError):
     """The kernel refused to read a file."""
 
-    path: str
-    why: str
-    root: str = ""
 
-    def __str__(self) -> str:
-        return f"{self.root}{self.path}: {self.why}"
-
-
-@dataclass(eq=False)
-class BadHostFile(HostError):
+class BadHostFile(HostFileError):
     """A file has an invalid value, or contradicts another file."""
-
-    path: str
-    why: str
-    root: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.root}{self.path}: {self.why}"
 
 
 class Tree(Protocol):
@@ -87,7 +80,7 @@ def naming_root(tree: Tree) -> Iterator[None]:
     """Make errors name files by their paths here, below the host root."""
     try:
         yield
-    except (MissingHostFile, UnreadableHostFile, BadHostFile) as error:
+    except HostFileError as error:
         error.root = tree.root
         raise
 
@@ -110,9 +103,8 @@ class HostTree:
             _raise_unless_absent(path, error)
             return None
         try:
-            text = os.read(fd, _CHUNK)
-            while more := os.read(fd, _CHUNK):
-                text += more
+            bound = KUBELET_FILE if path.startswith(KUBELET_ROOT) else KERNEL_FILE
+            text = read_whole(partial(os.read, fd), bound)
         except OSError as error:
             _raise_unless_absent(path, error)
             return None
@@ -140,4 +132,4 @@ class HostTree:
 
 def _raise_unless_absent(path: str, error: OSError) -> None:
     if error.errno not in _ABSENT:
-        raise UnreadableHostFile(path, os.strerror(error.errno or 0)) from error
+        raise UnreadableHostFile(path, error.strerror or str(error)) from error

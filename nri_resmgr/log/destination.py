@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from pathlib import Path
 
 from nri_resmgr.log.sinks import LogFile
+from nri_resmgr.log.system_log import JOURNALD_SOCKET, SYSLOG_SOCKET
 from nri_resmgr.values.errors import InputError
 
 
@@ -59,10 +61,6 @@ def open_log_file(path: str) -> LogFile:
 
 
 def _check_socket(to: Destination) -> None:
-    from pathlib import Path  # late: few nodes use these destinations
-
-    from nri_resmgr.log.system_log import JOURNALD_SOCKET, SYSLOG_SOCKET
-
     path = JOURNALD_SOCKET if to is Destination.JOURNALD else SYSLOG_SOCKET
     if not Path(path).exists():
         raise UnusableLog(to, f"{path} does not exist")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 from nri_resmgr.values.errors import InputError
@@ -88,15 +89,16 @@ class LogLevels:
             self._set(pattern, "debug")
         self._apply()
 
-    def drop(self, pattern: str) -> None:
-        """Drop a rule.
-
-        Raises:
-            BadLevel: There is no such rule, or it is ``*``.
-        """
-        if pattern == ALL or pattern not in self._rules:
-            raise BadLevel(pattern, "no such rule, or the one for all components")
-        del self._rules[pattern]
+    def replace(self, rules: Iterable[tuple[str, str]]) -> None:
+        """Set patterns and levels in place of all present ones; see `set`."""
+        before = self._rules
+        self._rules = {ALL: DEBUG}
+        try:
+            for pattern, level in rules:
+                self._set(pattern, level)
+        except BadLevel:
+            self._rules = before
+            raise
         self._apply()
 
     def toggle_debug(self) -> bool:
@@ -145,8 +147,6 @@ class LogLevels:
 def _matches(name: str, pattern: str) -> bool:
     if pattern in (ALL, name) or name.startswith(f"{pattern}."):
         return True
-    from fnmatch import fnmatchcase  # late: a start rarely has globs
-
     return fnmatchcase(name, pattern)
 
 

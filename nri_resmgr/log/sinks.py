@@ -15,15 +15,18 @@ _PIECE: Final = 4096
 
 
 class Sink(Protocol):
-    """Takes lines, and drops them if it cannot: logging must not block the daemon.
+    """Takes lines, and drops them if it cannot: logging must not block the program.
 
     Attributes:
         has_clock: Whether the reader adds the time.
         has_fields: Whether lines are passed with their fields.
     """
 
-    has_clock: bool
-    has_fields: bool
+    has_clock: bool = False
+    has_fields: bool = False
+
+    def wait(self) -> None:
+        """Wait until `write` has room; in a thread for which nothing waits."""
 
     def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
         """Take a line of one of `LEVELS`; return False if it was dropped."""
@@ -32,15 +35,14 @@ class Sink(Protocol):
         """Close the sink; nothing is written afterwards."""
 
 
-class Stream:
+class Stream(Sink):
     """A shared descriptor, such as standard error.
 
     It stays blocking, because other processes may share it. Instead it is polled
     before each write, so that a log collector that hangs costs lines, not replies.
+    This is no help for a file on a disk that hangs, which is always ready: for that
+    programs have a `nri_resmgr.log.line_thread.LineThread`.
     """
-
-    has_clock: bool = False
-    has_fields: bool = False
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -48,6 +50,10 @@ class Stream:
         self._poll.register(descriptor, select.POLLOUT)
         self._patience = _PATIENCE
         self._is_torn = False
+
+    def wait(self) -> None:
+        """See `Sink.wait`."""
+        self._poll.poll()
 
     def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:  # noqa: ARG002 - a sink's
         """See `Sink.write`."""
@@ -72,7 +78,7 @@ class Stream:
         return has_room
 
 
-class LogFile:
+class LogFile(Sink):
     """A file that is opened again after it was moved away.
 
     Args:
@@ -82,13 +88,15 @@ class LogFile:
         OSError: It cannot be opened.
     """
 
-    has_clock: bool = False
-    has_fields: bool = False
-
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor = -1
         self._open()
+
+    def wait(self) -> None:
+        """See `Sink.wait`."""
+        if self._descriptor >= 0:
+            self._stream.wait()
 
     def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
         """See `Sink.write`."""

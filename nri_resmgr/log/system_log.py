@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import select
 import socket
 import struct
 from collections.abc import Mapping
@@ -35,89 +36,29 @@ _LONGEST_NAME: Final = 64
 _RECONNECT: Final = frozenset({errno.ECONNREFUSED, errno.ENOTCONN, errno.ENOENT})
 
 
-class Syslog:
-    """Sends each line as one datagram; without a reader it is dropped.
-
-    Source:
-        RFC 3164, as journald and rsyslog read it on /dev/log.
-    """
-
-    has_clock: bool = True
-    has_fields: bool = False
-
-    def __init__(self, path: str = SYSLOG_SOCKET) -> None:
-        self._tag = f"nri-resmgr[{os.getpid()}]"
-        self._datagrams = Datagrams(path)
-
-    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:  # noqa: ARG002 - a sink's
-        """See `Sink.write`."""
-        text = f"<{_DAEMON | SEVERITIES[level]}>{self._tag}: {line}"
-        return self._datagrams.send(text.encode(errors="replace")[:MOST_BYTES])
-
-    def close(self) -> None:
-        """See `Sink.close`."""
-        self._datagrams.close()
-
-
-class Journald:
-    """Sends each line as one datagram of fields; without a reader it is dropped.
-
-    ``journalctl NRI_RESMGR_CONTAINER=...`` then finds a container's lines.
-
-    Source:
-        systemd, docs/JOURNAL_NATIVE_PROTOCOL.md; systemd.journal-fields(7).
-    """
-
-    has_clock: bool = True
-    has_fields: bool = True
-
-    def __init__(self, path: str = JOURNALD_SOCKET) -> None:
-        self._datagrams = Datagrams(path)
-
-    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
-        """See `Sink.write`."""
-        standard = {
-            "PRIORITY": str(SEVERITIES[level]),
-            "SYSLOG_IDENTIFIER": IDENTIFIER,
-            "MESSAGE": line[:MOST_BYTES],
-        }
-        named = {_name(key): str(value)[:MOST_BYTES] for key, value in fields.items()}
-        return self._datagrams.send(b"".join(map(_entry, (standard | named).items())))
-
-    def close(self) -> None:
-        """See `Sink.close`."""
-        self._datagrams.close()
-
-
-def _name(key: str) -> str:
-    return PREFIX + _ILLEGAL.sub("_", key.upper())[: _LONGEST_NAME - len(PREFIX)]
-
-
-def _entry(field: tuple[str, str]) -> bytes:
-    name, data = field[0].encode(), field[1].encode(errors="replace")
-    if b"\n" in data:
-        return b"%b\n%b%b\n" % (name, struct.pack("<Q", len(data)), data)
-    return b"%b=%b\n" % (name, data)
-
-
-class Datagrams:
+class _Datagrams:
     """Sends to a path without waiting; datagrams without a reader are dropped."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._socket = self._connected()
 
-    def send(self, data: bytes) -> bool:
-        """Send one datagram; return whether it was accepted."""
+    def wait(self) -> None:
+        """See `Sink.wait`."""
+        ready = select.poll()
+        ready.register(self._socket, select.POLLOUT)
+        ready.poll()
+
+    def close(self) -> None:
+        """See `Sink.close`; later datagrams are dropped."""
+        self._socket.close()
+
+    def _send(self, data: bytes) -> bool:
         try:
             self._socket.send(data)
         except OSError as error:
             return error.errno in _RECONNECT and self._send_anew(data)
         return True
-
-    def close(self) -> None:
-        """Close the socket; later datagrams are dropped."""
-        self._socket.close()
 
     def _send_anew(self, data: bytes) -> bool:
         self._socket.close()
@@ -133,3 +74,60 @@ class Datagrams:
         made.setblocking(False)
         made.connect_ex(self._path)
         return made
+
+
+class Syslog(_Datagrams):
+    """Sends each line as one datagram; without a reader it is dropped.
+
+    Source:
+        RFC 3164, as journald and rsyslog read it on /dev/log.
+    """
+
+    has_clock: bool = True
+    has_fields: bool = False
+
+    def __init__(self, path: str = SYSLOG_SOCKET) -> None:
+        super().__init__(path)
+        self._tag = f"nri-resmgr[{os.getpid()}]"
+
+    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:  # noqa: ARG002 - a sink's
+        """See `Sink.write`."""
+        text = f"<{_DAEMON | SEVERITIES[level]}>{self._tag}: {line}"
+        return self._send(text.encode(errors="replace")[:MOST_BYTES])
+
+
+class Journald(_Datagrams):
+    """Sends each line as one datagram of fields; without a reader it is dropped.
+
+    ``journalctl NRI_RESMGR_CONTAINER=...`` then finds a container's lines.
+
+    Source:
+        systemd, docs/JOURNAL_NATIVE_PROTOCOL.md; systemd.journal-fields(7).
+    """
+
+    has_clock: bool = True
+    has_fields: bool = True
+
+    def __init__(self, path: str = JOURNALD_SOCKET) -> None:
+        super().__init__(path)
+
+    def write(self, level: int, line: str, fields: Mapping[str, object]) -> bool:
+        """See `Sink.write`."""
+        standard = {
+            "PRIORITY": str(SEVERITIES[level]),
+            "SYSLOG_IDENTIFIER": IDENTIFIER,
+            "MESSAGE": line[:MOST_BYTES],
+        }
+        named = {_name(key): str(value)[:MOST_BYTES] for key, value in fields.items()}
+        return self._send(b"".join(map(_entry, (standard | named).items())))
+
+
+def _name(key: str) -> str:
+    return PREFIX + _ILLEGAL.sub("_", key.upper())[: _LONGEST_NAME - len(PREFIX)]
+
+
+def _entry(field: tuple[str, str]) -> bytes:
+    name, data = field[0].encode(), field[1].encode(errors="replace")
+    if b"\n" in data:
+        return b"%b\n%b%b\n" % (name, struct.pack("<Q", len(data)), data)
+    return b"%b=%b\n" % (name, data)

@@ -8,10 +8,12 @@ can be repeated from its arguments. Read in this order:
 * `decision`: what a policy returns, and the protocol that it fulfils. `views` is what
   it shows to containers, to the host settings and to operators.
 * `ledger`: containers with the pins last sent, the part that all states share.
-* `base` and `simple`: bases of policies. `static`, `topology_aware` and `balloons` are
-  the policies.
+* `base` and `simple`: bases of policies. `topology_aware`, `balloons` and `static`
+  build on `base`, `static_plus` on `static`; `podpools`, `dynamic_pools`,
+  `static_pools` and `none` are small. `cpu_pools` is what those with named pools share.
 * `cpus` and `mems`: the allocators of CPUs and of memory nodes.
 * `requests` and `reconstruct`: Kubernetes' requests from cgroup values.
 * `records`: states as tables of a checkpoint.
-* `errors` and `sentences`: refusals, and reasons in English.
+* `errors` and `sentences`: refusals, and reasons in English. `losses`: what another
+  configuration would take from running containers.
 """

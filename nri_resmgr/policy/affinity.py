@@ -6,9 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Final
 
-import msgspec
-
-from nri_resmgr.values import InputError
+from nri_resmgr.values import InputError, StoredValue
 from nri_resmgr.values.globs import check_glob
 
 _OWN_KEYS: Final = ("name", "namespace", "qosclass", "id", "uid")
@@ -17,7 +15,7 @@ _POD: Final = "pod/"
 
 
 class Operator(enum.StrEnum):
-    """How the value of a key is compared; members have the words of annotations."""
+    """The comparison of a key's value; members have the words of annotations."""
 
     EQUALS = "Equals"
     NOT_EQUAL = "NotEqual"
@@ -73,9 +71,7 @@ class BadValueCount(InputError):
         return f"{self.operator} takes {self.expected}, not {self.count}"
 
 
-class Expression(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class Expression(StoredValue, frozen=True):
     """A condition on containers.
 
     Attributes:
@@ -118,15 +114,11 @@ class Expression(
             raise BadValueCount(self.operator, count, "at least one value")
 
 
-class Affinity(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class Affinity(StoredValue, frozen=True):
     """One affinity rule of a container.
 
-    Attributes:
-        match: The containers that it prefers to be near to.
-        scope: The containers that are considered; None for those of the same pod.
-        weight: -1000 to 1000; negative for anti-affinity.
+    It prefers to be near the containers that *match*, out of those in *scope*, or out
+    of its pod without one. The weight is -1000 to 1000; negative for anti-affinity.
     """
 
     match: Expression

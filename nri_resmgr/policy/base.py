@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar, Generic, TypeVar
 
+from msgspec.structs import replace
+
+from nri_resmgr.policy.claims import (
+    NO_CLAIMS,
+    ClaimDevice,
+    ClaimsNotOffered,
+    PreparedClaim,
+)
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
+    ClaimPrepared,
+    ClaimReturned,
     ColdStartEnded,
     ContainerSpec,
     Created,
     Event,
     Pin,
     PodCreated,
+    PodOverhead,
     PodStopped,
+    Rebalance,
     Removed,
     Started,
     Stopped,
@@ -22,7 +34,9 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE, GivenClasses, HostUse
 from nri_resmgr.policy.ledger import KnowsContainers, Ledger
-from nri_resmgr.policy.views import Candidate, PoolUse
+from nri_resmgr.policy.views import Candidate, CpuRoom, PoolUse, Reservation
+from nri_resmgr.policy.whole_pods import reasons_of_returned
+from nri_resmgr.values import ONE_CPU, CpuSet
 
 StateT = TypeVar("StateT", bound=KnowsContainers)
 
@@ -31,18 +45,28 @@ class PolicyBase(Generic[StateT]):
     """Handles each event by a method; a policy overrides those that concern it.
 
     These have to be overridden: `start`, `pins`, `created`, `updated`, `synchronized`,
-    `settled`, `release`, `lose`. `nri_resmgr.policy.simple.SimplePolicy` reduces
-    them to four.
+    `release`. `nri_resmgr.policy.simple.SimplePolicy` reduces them to four.
 
     A plain class without fields, so that every kind of class can derive from it.
 
     Attributes:
         kind: The kind of the configuration document.
+        obeys: The fields of `Preferences` that decide here, and ``hints`` where
+            topology hints do. Other annotations are reported as without effect, or
+            refuse the container where they are strict.
+        refuses_strict: Whether such strict annotations refuse it, and strict ones that
+            cannot be read.
+        rebalances: Whether `rebalanced` moves anything.
+        sets_environment: Whether `environment_of` returns anything.
     """
 
     __slots__ = ()
 
     kind: ClassVar[str]
+    obeys: ClassVar[frozenset[str]] = frozenset()
+    refuses_strict: ClassVar[bool] = True
+    rebalances: ClassVar[bool] = False
+    sets_environment: ClassVar[bool] = False
 
     def start(self) -> StateT:
         """Return the state of a node without containers."""
@@ -52,7 +76,7 @@ class PolicyBase(Generic[StateT]):
         """Return the desired pin of every container in *state*, by id."""
         raise NotImplementedError
 
-    def decide(  # noqa: PLR0911 - one for each event
+    def decide(  # noqa: C901, PLR0911, PLR0912 - one for each event
         self, state: StateT, event: Event
     ) -> Decision[StateT]:
         """Decide on *event* in *state*; the arguments are never changed.
@@ -73,8 +97,16 @@ class PolicyBase(Generic[StateT]):
                 return self.removed(state, event)
             case PodCreated():
                 return self.pod_created(state, event)
+            case PodOverhead():
+                return self.pod_overhead(state, event)
             case ColdStartEnded():
                 return self.cold_start_ended(state, event.id)
+            case ClaimPrepared():
+                return self.claim_prepared(state, event)
+            case ClaimReturned():
+                return self.claim_returned(state, event)
+            case Rebalance():
+                return self.rebalanced(state, event)
             case Synchronized():
                 return self.synchronized(state, event)
 
@@ -108,12 +140,36 @@ class PolicyBase(Generic[StateT]):
         """Handle the end of a cold start; by default nothing changes."""
         return Decision(state, ())
 
+    def rebalanced(self, state: StateT, event: Rebalance) -> Decision[StateT]:  # noqa: ARG002 - as above
+        """Move containers to where they would be placed now; by default none."""
+        return Decision(state, ())
+
+    def claim_prepared(self, state: StateT, event: ClaimPrepared) -> Decision[StateT]:  # noqa: ARG002 - as above
+        """Give a claim its CPUs; by default this is refused.
+
+        Raises:
+            PolicyError: The node cannot grant them.
+        """
+        raise ClaimsNotOffered(self.kind)
+
+    def claim_returned(self, state: StateT, event: ClaimReturned) -> Decision[StateT]:  # noqa: ARG002 - as above
+        """Take the CPUs of a claim back; by default there are none.
+
+        Raises:
+            PolicyError: A container still has them.
+        """
+        return Decision(state, ())
+
     def pod_created(self, state: StateT, event: PodCreated) -> Decision[StateT]:  # noqa: ARG002 - as above
         """Handle the creation of a pod; by default nothing changes.
 
         Raises:
             PolicyError: The node cannot grant what its containers ask for.
         """
+        return Decision(state, ())
+
+    def pod_overhead(self, state: StateT, event: PodOverhead) -> Decision[StateT]:  # noqa: ARG002 - as above
+        """Account the overhead of a pod; by default it is not accounted."""
         return Decision(state, ())
 
     def stopped(self, state: StateT, container: str) -> Decision[StateT]:
@@ -127,27 +183,43 @@ class PolicyBase(Generic[StateT]):
         return self.settled(state, self.release(state, container), (reason,))
 
     def removed(self, state: StateT, event: Removed | PodStopped) -> Decision[StateT]:
-        """Drop containers that are gone without having stopped."""
-        left = self.lose(state, _gone_with(event, state.ledger))
+        """Drop containers that are gone without having stopped.
+
+        NRI's reply cannot carry the updates of those that get their resources: they are
+        sent without a request.
+        """
+        ledger = state.ledger
         if isinstance(event, PodStopped):
-            # Last, since losing containers leaves former places in their pod.
-            left = self.close(left, event.pod)
-        # Without updates, which NRI's reply cannot carry: the next decision has them.
-        return Decision(left, _reasons_of_loss(event, state.ledger))
+            gone = ledger.in_pod(event.pod)
+            # Closed last, since losing containers leaves former places in their pod.
+            left = self.close(self.lose(state, gone), event.pod)
+        elif event.id in ledger:
+            gone = (event.id,)
+            left = self.lose(state, gone)
+        else:
+            return Decision(state, (Reason(Rule.UNKNOWN_CONTAINER, event.id),))
+        reasons = [
+            Reason(Rule.RELEASED, key, ledger.spec_of(key).title) for key in gone
+        ]
+        if isinstance(event, PodStopped):
+            reasons += reasons_of_returned(event.pod, self.reservations(state))
+        return self.settled(state, left, tuple(reasons))
 
     # Steps of the handlers.
 
     def settled(
-        self, before: StateT, after: StateT, reasons: tuple[Reason, ...]
+        self,
+        before: StateT,  # noqa: ARG002 - as above
+        after: StateT,
+        reasons: tuple[Reason, ...],
     ) -> Decision[StateT]:
         """Decide on *after*, with updates for all whose pins differ from the ledger.
 
-        Args:
-            before: The last state whose updates were sent.
-            after: The new state.
-            reasons: One per container that the event concerns.
+        By default all pins are compared. *before* is the last state whose updates were
+        sent, for policies that compare those only that can have changed.
         """
-        raise NotImplementedError
+        ledger, updates = after.ledger.settle(self.pins(after))
+        return Decision(with_ledger(after, ledger), reasons, updates=updates)
 
     def release(self, state: StateT, container: str) -> StateT:
         """Drop a known container that has stopped."""
@@ -159,7 +231,10 @@ class PolicyBase(Generic[StateT]):
         Their creation must have failed after the reply, and the updates in that reply
         may be lost with it: all pins have to be sent again.
         """
-        raise NotImplementedError
+        left = state
+        for container in containers:
+            left = self.release(left, container)
+        return with_ledger(left, left.ledger.forget_last_sent()) if containers else left
 
     def close(self, state: StateT, pod: str) -> StateT:  # noqa: ARG002 - as above
         """Drop former places of a pod's containers; by default there are none."""
@@ -181,9 +256,41 @@ class PolicyBase(Generic[StateT]):
             return None
         return Resources(shared=self.pins(state)[container].cpus)
 
+    def republishes(self, before: StateT, after: StateT) -> Iterable[str]:  # noqa: ARG002 - as above
+        """Return containers published anew although their pins stay; default: all."""
+        return after.ledger.entries
+
     def host_use(self, state: StateT) -> HostUse:  # noqa: ARG002 - as above
         """Return what host settings depend on; default: nothing."""
         return NO_HOST_USE
+
+    def exclusive_cpus(self, state: StateT) -> Mapping[str, CpuSet]:  # noqa: ARG002 - as above
+        """Return the CPUs of containers that share none of theirs; default: none."""
+        return {}
+
+    def exclusive_parts(self, state: StateT) -> Mapping[str, CpuSet]:
+        """Return the CPUs that only one container has; default: `exclusive_cpus`."""
+        return self.exclusive_cpus(state)
+
+    def fixed_places(self, state: StateT) -> Mapping[str, str]:  # noqa: ARG002 - as above
+        """Return the places that containers know, by id, as text; default: none."""
+        return {}
+
+    def environment_of(self, state: StateT, container: str) -> Mapping[str, str]:  # noqa: ARG002 - as above
+        """Return variables that a new container gets; default: none."""
+        return {}
+
+    def reservations(self, state: StateT) -> tuple[Reservation, ...]:  # noqa: ARG002 - as above
+        """Return the places that are reserved for containers; default: none."""
+        return ()
+
+    def claims(self, state: StateT) -> Mapping[str, PreparedClaim]:  # noqa: ARG002 - as above
+        """Return the prepared claims by UID; default: none."""
+        return NO_CLAIMS
+
+    def claim_devices(self, state: StateT) -> tuple[ClaimDevice, ...]:  # noqa: ARG002 - as above
+        """Return the parts of the node that claims can have CPUs of; default: none."""
+        return ()
 
     def classes_of(self, state: StateT, container: str) -> GivenClasses:  # noqa: ARG002 - as above
         """Return the classes that come with a place; default: none."""
@@ -193,21 +300,27 @@ class PolicyBase(Generic[StateT]):
         """Return the capacity and the use of every pool; default: no pools."""
         return ()
 
+    def cpu_room(self, state: StateT, cpus: CpuSet) -> CpuRoom:
+        """Return what one more container can be granted; default: what pools have."""
+        allocatable = available = 0
+        for pool in self.pools(state):
+            if pool.within:
+                continue  # counted in the whole
+            size = ONE_CPU * len(pool.cpus & cpus - pool.reserved)
+            allocatable += size
+            available += min(size, pool.free)
+        return CpuRoom.of(allocatable, available)
+
+    @property
+    def keeps_to_room(self) -> bool:
+        """Whether it refuses what exceeds the room; default: False."""
+        return False
+
     def candidates(self, state: StateT, container: str) -> tuple[Candidate, ...]:  # noqa: ARG002 - as above
         """Rank the pools for a container; default: no ranking."""
         return ()
 
 
-def _gone_with(event: Removed | PodStopped, ledger: Ledger) -> tuple[str, ...]:
-    """Return the ids of containers that an event removes without a stop."""
-    if isinstance(event, PodStopped):
-        return ledger.in_pod(event.pod)
-    return (event.id,) if event.id in ledger else ()
-
-
-def _reasons_of_loss(event: Removed | PodStopped, ledger: Ledger) -> tuple[Reason, ...]:
-    """Return a reason per removed container, or one for an unknown container."""
-    gone = _gone_with(event, ledger)
-    if isinstance(event, Removed) and not gone:
-        return (Reason(Rule.UNKNOWN_CONTAINER, event.id),)
-    return tuple(Reason(Rule.RELEASED, one, ledger.spec_of(one).title) for one in gone)
+def with_ledger(state: StateT, ledger: Ledger) -> StateT:
+    """Replace the ledger of a state, which is a Struct."""
+    return replace(state, ledger=ledger)

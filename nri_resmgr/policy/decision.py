@@ -9,9 +9,9 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from nri_resmgr.policy.events import NO_PIN, Event, Pin
-from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import MemoryKind
-from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet, StoredValue
+from nri_resmgr.values.scheduling import SchedulingClass
 
 StateT = TypeVar("StateT")
 
@@ -23,11 +23,14 @@ class Rule(enum.StrEnum):
     WHOLE_CPUS = "whole-cpus"
     ISOLATED_CPU = "isolated-cpu"
     MIXED_CPUS = "mixed-cpus"
+    CLAIMED = "claimed"
     OLD_PLACE = "old-place"
     KEPT = "kept"
     GROWN_IN_PLACE = "grown-in-place"
     SHRUNK_IN_PLACE = "shrunk-in-place"
     MOVED = "moved"
+    REBALANCED = "rebalanced"
+    HINTED = "hinted"
     # shared CPUs
     RESERVED_NAMESPACE = "reserved-namespace"
     RESERVED_ASKED = "reserved-asked"
@@ -36,7 +39,15 @@ class Rule(enum.StrEnum):
     NOT_WHOLE_CPUS = "not-whole-cpus"
     SHARED_ASKED = "shared-asked"
     FELL_BACK = "fell-back"
+    NOW_FITS = "now-fits"
     PRESERVED = "preserved"
+    NOT_PINNED = "not-pinned"
+    # in a pool by name
+    POOL_ASKED = "pool-asked"
+    NO_POOL_ASKED = "no-pool-asked"
+    POOL_NAMESPACE = "pool-namespace"
+    NO_REQUEST = "no-request"
+    RESIZED = "resized"
     # in a balloon
     SAME_GROUP = "same-group"
     SAME_POD = "same-pod"
@@ -49,19 +60,20 @@ class Rule(enum.StrEnum):
     UNCHANGED = "unchanged"
     RELEASED = "released"
     POD_PLACED = "pod-placed"
+    PLACE_RESERVED = "place-reserved"
+    PLACE_RETURNED = "place-returned"
+    CLAIM_PREPARED = "claim-prepared"
+    CLAIM_RETURNED = "claim-returned"
+    POD_OVERHEAD = "pod-overhead"
     COLD_START = "cold-start"
     COLD_START_ENDED = "cold-start-ended"
     UNKNOWN_CONTAINER = "unknown-container"
 
 
-class Reason(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class Reason(StoredValue, frozen=True):
     """Explanation of the decision about one container.
 
     Attributes:
-        container: Its id.
-        title: ``namespace/pod/container``; empty for an unknown container.
         cpus: Its CPUs; empty when it is gone or not pinned.
         detail: The level that the CPU allocator decided on, or the averted refusal.
         mems: Its memory nodes; empty when it is gone or not pinned.
@@ -83,9 +95,7 @@ class Reason(
     source: str = ""
 
 
-class PinUpdate(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class PinUpdate(StoredValue, frozen=True):
     """A changed pin of an existing container; an empty set means unchanged."""
 
     container: str
@@ -93,11 +103,9 @@ class PinUpdate(
 
 
 class Timer(msgspec.Struct, frozen=True):
-    """An event that the policy should receive later.
+    """An event that the policy should receive some seconds after *since*.
 
-    Attributes:
-        seconds: The delay.
-        since: Begin of the delay, UNIX nanoseconds; 0 for now.
+    That is in UNIX nanoseconds; 0 for now.
     """
 
     event: Event
@@ -106,13 +114,9 @@ class Timer(msgspec.Struct, frozen=True):
 
 
 class Resources(msgspec.Struct, frozen=True):
-    """The resources of a container that are published to it.
+    """The resources of a container that are published to it; memory nodes are by kind.
 
-    Attributes:
-        shared: Shared CPUs.
-        isolated: Exclusive CPUs that ``isolcpus=`` names.
-        exclusive: Other exclusive CPUs.
-        mems: Its memory nodes by kind.
+    Isolated CPUs are exclusive ones that ``isolcpus=`` names, *exclusive* the others.
     """
 
     shared: CpuSet = NO_CPUS
@@ -129,8 +133,8 @@ class Decision(msgspec.Struct, Generic[StateT], frozen=True):
     """The decision on one event.
 
     Attributes:
-        state: The new state.
-        reasons: One per container that the event concerns.
+        reasons: One per container that the event concerns; first that of the event,
+            then those of containers that had fallen back.
         pin: For the container that is created or updated.
         updates: For other containers whose pins differ from those last sent; never
             for the one that is created.
@@ -149,12 +153,28 @@ class Decision(msgspec.Struct, Generic[StateT], frozen=True):
 class Policy(Protocol[StateT]):
     """Makes decisions without state of its own: all that it knows is an argument.
 
-    `nri_resmgr.policy.views.PolicyViews` is what it shows of a state.
+    `nri_resmgr.policy.views.ViewedPolicy` is what it shows of a state.
     """
 
     @property
     def kind(self) -> str:
         """The kind of the configuration document."""
+
+    @property
+    def obeys(self) -> frozenset[str]:
+        """The fields of `Preferences` that it obeys, and ``hints`` for these."""
+
+    @property
+    def refuses_strict(self) -> bool:
+        """True if strict annotations that it cannot obey refuse a container."""
+
+    @property
+    def rebalances(self) -> bool:
+        """True if it moves containers by `Rebalance`."""
+
+    @property
+    def sets_environment(self) -> bool:
+        """True if containers get environment variables."""
 
     def start(self) -> StateT:
         """Return the state of a node without containers."""
@@ -164,8 +184,8 @@ class Policy(Protocol[StateT]):
 
         Raises:
             PolicyError: The node cannot grant the request. *state* still applies,
-                so there is nothing to roll back. Only `PodCreated`, `Created` and
-                `Updated` are ever refused.
+                so there is nothing to roll back. Only `PodCreated`, `Created`,
+                `Updated`, `ClaimPrepared` and `ClaimReturned` are ever refused.
         """
 
     def pins(self, state: StateT) -> Mapping[str, Pin]:

@@ -9,7 +9,7 @@ from nri_resmgr.values import CpuSet, PolicyError
 
 
 class OnFailure(enum.StrEnum):
-    """What happens to a new container that does not fit."""
+    """Treatment of a new container that does not fit."""
 
     REFUSE = "refuse"
     SHARED = "shared"
@@ -20,8 +20,6 @@ class ExclusiveCpusShort(PolicyError):
     """A container asks for more exclusive CPUs than are free.
 
     Attributes:
-        title: ``namespace/pod/container``.
-        wanted: Number of CPUs asked for.
         free: CPUs that can be granted now.
         taken: Exclusive CPUs of other containers.
         reserved: CPUs that are never granted.
@@ -38,17 +36,12 @@ class ExclusiveCpusShort(PolicyError):
     held: CpuSet
 
     def __str__(self) -> str:
-        have = f", it has {len(self.held)} ({self.held})" if self.held else ""
+        have = f", it has {_list(self.held)}" if self.held else ""
+        plural = "s" if self.wanted != 1 else ""
         return (
-            f"{self.title} asks for {_count(self.wanted)}{have}; "
-            f"{self._free()}; to help, {self._help()}"
-        )
-
-    def _free(self) -> str:
-        free = f"free: {len(self.free)}{_list(self.free)}"
-        return (
-            f"{free}, held by other containers: {len(self.taken)}{_list(self.taken)}, "
-            f"reserved: {len(self.reserved)}{_list(self.reserved)}"
+            f"{self.title} asks for {self.wanted} exclusive CPU{plural}{have}; "
+            f"free: {_list(self.free)}, held by other containers: {_list(self.taken)}, "
+            f"reserved: {_list(self.reserved)}; to help, {self._help()}"
         )
 
     def _help(self) -> str:
@@ -69,9 +62,5 @@ class ExclusiveCpusShort(PolicyError):
         return ", or ".join(helps)
 
 
-def _count(number: int) -> str:
-    return f"{number} exclusive CPU{'s' if number != 1 else ''}"
-
-
 def _list(cpus: CpuSet) -> str:
-    return f" ({cpus})" if cpus else ""
+    return f"{len(cpus)} ({cpus})" if cpus else "0"

@@ -1,4 +1,4 @@
-"""What host settings depend on: CPU classes, interrupts, isolation; and classes."""
+"""Inputs of host settings: CPU classes, interrupts, isolation; and classes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NO_CPU_CLASSES: Final = CpuClassRules()
 
 
 class HostUse(msgspec.Struct, frozen=True):
-    """What host settings depend on in one state of a policy.
+    """Inputs of host settings in one state of a policy.
 
     Attributes:
         cpu_classes: CPUs by class. CPUs without a class are left unchanged.
@@ -52,7 +52,7 @@ class HostUse(msgspec.Struct, frozen=True):
 
     @property
     def is_idle(self) -> bool:
-        """Whether the host is left unchanged."""
+        """True if the host is left unchanged."""
         moves = self.containers or self.balloons
         return not (self.cpu_classes or moves or self.isolated)
 
@@ -62,12 +62,7 @@ NO_HOST_USE: Final = HostUse()
 
 
 class GivenClasses(msgspec.Struct, frozen=True):
-    """Classes that a container's place gives it, unless its annotations name others.
-
-    Attributes:
-        rdt: Class of cache and memory bandwidth; empty for none.
-        blockio: Class of block I/O; empty for none.
-    """
+    """Classes that a container's place gives it, unless its annotations name others."""
 
     rdt: str = ""
     blockio: str = ""

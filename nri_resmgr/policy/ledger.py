@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -105,11 +105,8 @@ class Ledger(msgspec.Struct, frozen=True):
     def settle(self, wanted: Mapping[str, Pin]) -> tuple[Ledger, tuple[PinUpdate, ...]]:
         """Compute the updates that lead to *wanted*, and record them as sent.
 
-        Args:
-            wanted: Desired pins of the containers for which they may have changed.
-
-        Returns:
-            The ledger afterwards, and the updates in the order of *wanted*.
+        *wanted* are desired pins of containers for which they may have changed; updates
+        are in their order.
         """
         entries = self.entries.copy()
         updates: list[PinUpdate] = []
@@ -142,12 +139,10 @@ class Ledger(msgspec.Struct, frozen=True):
         return Ledger(MappingProxyType(entries), self.pods), tuple(updates)
 
 
-class KnowsContainers(Protocol):
-    """A policy's state: anything with a ledger."""
+class KnowsContainers(msgspec.Struct, frozen=True):
+    """The base of a policy's state: the ledger of all containers."""
 
-    @property
-    def ledger(self) -> Ledger:
-        """All containers."""
+    ledger: Ledger
 
 
 def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
@@ -157,7 +152,10 @@ def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
     which a runtime can have after a crash, the youngest keeps it. The others come last
     and without slot, so that they have no successor.
     """
-    ordered = sorted({spec.id: spec for spec in specs}.values(), key=_age)
+    ordered = sorted(
+        {spec.id: spec for spec in specs}.values(),
+        key=lambda spec: (spec.created, spec.id),
+    )
     slots = {(spec.pod, spec.slot): spec.id for spec in ordered if spec.slot}
     if len(slots) == sum(bool(spec.slot) for spec in ordered):
         return ordered
@@ -177,13 +175,16 @@ def of_pods_there(
     return {slot: value for slot, value in slots.items() if slot[0] in pods}
 
 
+def of_other_pods(
+    slots: Mapping[tuple[str, str], Value], pod: str
+) -> dict[tuple[str, str], Value]:
+    """Leave out the slots of a pod."""
+    return {slot: value for slot, value in slots.items() if slot[0] != pod}
+
+
 def gone_since(ledger: Ledger, event: Synchronized) -> Iterator[ContainerSpec]:
     """Yield known containers with a slot that the runtime no longer lists."""
     there = {spec.id for spec in event.specs}
     for key, entry in ledger.entries.items():
         if entry.spec.slot and key not in there:
             yield entry.spec
-
-
-def _age(spec: ContainerSpec) -> tuple[int, str]:
-    return spec.created, spec.id

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -85,6 +86,13 @@ def reader_of(key: str) -> Reader:
     return read
 
 
+@lru_cache(maxsize=1024)
+def is_among(namespace: str, patterns: tuple[str, ...]) -> bool:
+    """Return whether a namespace matches any of some shell patterns."""
+    # Cached: called for containers at every decision, with few namespaces.
+    return any(fnmatchcase(namespace, pattern) for pattern in patterns)
+
+
 def _reader_of_part(part: str) -> Reader:
     if part in _FIELDS:
         return _FIELDS[part]
@@ -107,12 +115,7 @@ def _value_test(operator: Operator, values: tuple[str, ...]) -> Callable[[str], 
         case Operator.MATCHES | Operator.MATCHES_ANY:
             pattern = re.compile("|".join(map(glob_pattern, values)) or _NEVER)
             return lambda found: pattern.match(found) is not None
+        case _ if _ANYTHING in values:
+            return lambda _found: True
         case _:
-            return _contained(values)
-
-
-def _contained(values: Iterable[str]) -> Callable[[str], bool]:
-    wanted = frozenset(values)
-    if _ANYTHING in wanted:
-        return lambda _found: True
-    return wanted.__contains__
+            return frozenset(values).__contains__

@@ -5,14 +5,13 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-import msgspec
-
 from nri_resmgr.classes.choice import ClassRequest
 from nri_resmgr.classes.irq.requests import IrqRequest
 from nri_resmgr.classes.isolation.requests import IsolationRequest
 from nri_resmgr.policy.affinity import Affinity
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.topology import MemoryKind
+from nri_resmgr.values import Bytes, StoredValue
 
 
 class TreeLevel(enum.StrEnum):
@@ -25,19 +24,10 @@ class TreeLevel(enum.StrEnum):
     L3 = "l3cache"
 
 
-class Preferences(
-    msgspec.Struct,
-    frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    kw_only=True,
-):
+class Preferences(StoredValue, frozen=True, kw_only=True):
     """A container's effective annotations; None where they say nothing.
 
     Attributes:
-        reserved: Whether to use the reserved CPUs.
-        shared: Whether to use shared CPUs only.
-        isolated: Whether to use isolated CPUs.
         require_isolated: Whether to refuse it rather than grant other exclusive CPUs.
         cpu_priority: Preferred priority of exclusive CPUs.
         hide_hyperthreads: Whether to pin to one thread of each core only.
@@ -50,13 +40,14 @@ class Preferences(
         preserve_cpus: Whether its CPUs are left unchanged.
         preserve_memory: Whether its memory nodes are left unchanged.
         scheduling_class: Name of a class; empty for none.
-        affinities: Rules in the order in which they are written.
         balloon: Name of a balloon type; empty for none.
-        cpu_class: Class of its exclusive CPUs.
-        irq: Interrupts on its exclusive CPUs.
+        pod_pool: Name of a pool for whole pods; empty for none.
+        dynamic_pool: Name of a pool that is resized by use; empty for none.
         rdt_class: Class of cache and memory bandwidth. Not for policies.
         blockio_class: Class of block I/O. Not for policies.
+        top_tier_limit: Soft limit of fast memory. Not for policies.
         isolation: CRI-O's annotations for its exclusive CPUs.
+        selects_hints: Whether annotations select its topology hints. Not for policies.
     """
 
     reserved: bool | None = None
@@ -75,11 +66,15 @@ class Preferences(
     scheduling_class: str = ""
     affinities: tuple[Affinity, ...] = ()
     balloon: str = ""
+    pod_pool: str = ""
+    dynamic_pool: str = ""
     cpu_class: ClassRequest | None = None
     irq: IrqRequest | None = None
     rdt_class: ClassRequest | None = None
     blockio_class: ClassRequest | None = None
+    top_tier_limit: Bytes | None = None
     isolation: IsolationRequest | None = None
+    selects_hints: bool = False
 
 
 NO_PREFERENCES: Final = Preferences()

@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.policy.events import RequestOrigin
+from nri_resmgr.policy.events import OF_KUBELET, RequestOrigin
 from nri_resmgr.policy.requests import (
     DEFAULT_PERIOD,
     MAX_BURSTABLE_OOM,
@@ -20,36 +20,25 @@ from nri_resmgr.policy.requests import (
     shares_of,
 )
 from nri_resmgr.topology import HugePages
-from nri_resmgr.values import Bytes, MilliCpus, QosClass
-
-_NO_CPUS: Final = MilliCpus(0)
-_NO_MEMORY: Final = Bytes(0)
-_NO_COUNTS: Final[Mapping[str, int]] = {}
-_CPU: Final = 1000  # thousandths
+from nri_resmgr.values import ONE_CPU, Bytes, MilliCpus, QosClass
 
 # The kubelet may know a node memory that differs from ours by a few pages.
 _OOM_TOLERANCE: Final = 1
 
 
 class Requests(msgspec.Struct, frozen=True):
-    """The amounts that a container asks for.
+    """The amounts that a container asks for; 0 without a request, None without a limit.
 
-    Attributes:
-        cpu: 0 without a request.
-        cpu_limit: None without one.
-        memory: 0 without a request, or if unknown.
-        memory_limit: None without one.
-        hugepages: Pages by size, without those of 0.
-        extended: Extended resources by name.
-        source: Origin of the amounts.
+    The memory request is 0 as well if unknown. Huge pages are listed by size, without
+    those of 0.
     """
 
-    cpu: MilliCpus = _NO_CPUS
+    cpu: MilliCpus = MilliCpus(0)
     cpu_limit: MilliCpus | None = None
-    memory: Bytes = _NO_MEMORY
+    memory: Bytes = Bytes(0)
     memory_limit: Bytes | None = None
     hugepages: tuple[HugePages, ...] = ()
-    extended: Mapping[str, int] = _NO_COUNTS
+    extended: Mapping[str, int] = {}
     source: RequestOrigin = RequestOrigin.OCI
 
 
@@ -79,10 +68,7 @@ class CgroupValues(msgspec.Struct, frozen=True):
 def reconstruct(values: CgroupValues, qos: QosClass, capacity: Bytes) -> Requests:
     """Return the requests that lead to *values* by the kubelet's rules.
 
-    Args:
-        values: Of one container.
-        qos: Of its pod.
-        capacity: The node's memory; 0 if unknown.
+    *qos* is that of the pod, and *capacity* the node's memory, 0 if unknown.
     """
     limit = limited_cpus(values.quota, values.period)
     request = requested_cpus(values.shares, limit)
@@ -112,21 +98,15 @@ def contradiction(
 ) -> str:
     """Return the first value in which *claimed* contradicts the OCI spec.
 
-    Values that the OCI spec does not have cannot contradict.
-
-    Args:
-        claimed: The requests according to another source.
-        values: The values of the OCI spec.
-        qos: Of its pod.
-        capacity: The node's memory; 0 if unknown.
-        own_oom_score: Whether oom_score_adj only depends on the container's memory
-            request. That of sidecars, and in pods with pod-level resources, may be
-            lower.
+    Values that the OCI spec does not have cannot contradict. *capacity* is the node's
+    memory, 0 if unknown. Without *own_oom_score* the oom_score_adj does not follow from
+    the container's request alone: that of sidecars, and in pods with pod-level
+    resources, may be lower.
 
     Returns:
         Text such as ``"cpu.shares is 1024, expected 2048"``; empty if all agree.
     """
-    for name, found, expected in _differences(claimed, values):
+    for name, found, expected in _differences(claimed, values, qos):
         return f"{name} is {found}, expected {expected}"
     found = values.oom_score_adj
     if qos is QosClass.BURSTABLE and capacity and found is not None:
@@ -138,10 +118,46 @@ def contradiction(
     return ""
 
 
+def resized(claimed: Requests, values: CgroupValues, qos: QosClass) -> Requests:
+    """Return *claimed*, with the amounts that a resize has changed.
+
+    A resize changes cgroup values of CPUs and memory only. A Guaranteed container
+    requests its limits.
+    """
+    limit, memory_limit = claimed.cpu_limit, claimed.memory_limit
+    request, memory = claimed.cpu, claimed.memory
+    if values.quota > 0:
+        limit = limited_cpus(values.quota, values.period)
+    # Exactly: after a resize these are not the shares that we have set.
+    if values.shares and values.shares != shares_of(request):
+        request = requested_cpus(values.shares, limit)
+    if values.memory_limit > 0:
+        memory_limit = Bytes(values.memory_limit)
+    if qos is QosClass.GUARANTEED:
+        if values.quota > 0 and limit is not None and _fits(limit, values.shares):
+            request = limit
+        elif limit is not None:  # the kubelet dropped the quota of exclusive CPUs
+            limit = request
+        memory = memory_limit or memory
+    return msgspec.structs.replace(
+        claimed,
+        cpu=request,
+        cpu_limit=limit,
+        memory=Bytes(values.memory_floor or memory),
+        memory_limit=memory_limit,
+        source=RequestOrigin.KUBELET_RESIZED
+        if claimed.source in OF_KUBELET
+        else RequestOrigin.RESIZED,
+    )
+
+
 def _differences(
-    claimed: Requests, values: CgroupValues
+    claimed: Requests, values: CgroupValues, qos: QosClass
 ) -> Iterator[tuple[str, object, object]]:
-    if values.shares and not _fits(claimed.cpu, values.shares):
+    shares = values.shares
+    # Only containers of Guaranteed pods have exclusive CPUs.
+    may_be_ours = qos is QosClass.GUARANTEED and _fits(claimed.cpu, shares)
+    if shares and shares != shares_of(claimed.cpu) and not may_be_ours:
         yield "cpu.shares", values.shares, shares_of(claimed.cpu)
     if values.quota > 0:
         limit, period = claimed.cpu_limit, values.period or DEFAULT_PERIOD
@@ -160,7 +176,7 @@ def _differences(
 def _fits(request: MilliCpus, shares: int) -> bool:
     # We give a container with exclusive and shared CPUs the weight of its shared
     # fraction alone.
-    fraction = MilliCpus(request % _CPU or request)
+    fraction = MilliCpus(request % ONE_CPU or request)
     return shares in {0, shares_of(request), shares_of(fraction)}
 
 
@@ -172,11 +188,11 @@ def _memory(
     if qos is QosClass.GUARANTEED and own_limits:
         return Bytes(max(values.memory_limit, 0))
     if qos is not QosClass.BURSTABLE or values.oom_score_adj is None:
-        return _NO_MEMORY
+        return Bytes(0)
     estimate = requested_memory(values.oom_score_adj, capacity)
     # Then the score does not follow from the request, as with pod-level resources.
     impossible = 0 < values.memory_limit <= estimate
-    return _NO_MEMORY if impossible else estimate
+    return Bytes(0) if impossible else estimate
 
 
 def _listed(pages: tuple[HugePages, ...]) -> str:

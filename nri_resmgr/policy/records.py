@@ -31,7 +31,7 @@ Tables: TypeAlias = Mapping[str, Rows]
 """Rows by name and key; the order of rows is part of the state."""
 
 Dropped: TypeAlias = dict[str, str]
-"""What could not be restored, and why."""
+"""Records that could not be restored, and why."""
 
 LEDGER_TABLES: Final[Mapping[str, type]] = {
     "container": ContainerSpec,
@@ -42,12 +42,7 @@ LEDGER_TABLES: Final[Mapping[str, type]] = {
 
 @dataclass(eq=False)
 class BadRecord(InputError):
-    """A record of a checkpoint is not valid.
-
-    Attributes:
-        record: Table and key: ``container c1``.
-        why: What is wrong with it.
-    """
+    """A record of a checkpoint, such as ``container c1``, is not valid."""
 
     record: str
     why: str
@@ -57,11 +52,9 @@ class BadRecord(InputError):
 
 
 class Restored(msgspec.Struct, Generic[StateT], frozen=True):
-    """A state from a checkpoint.
+    """A state from a checkpoint, which only serves to keep former places.
 
-    Attributes:
-        state: The state; it only serves to keep former places.
-        dropped: Ids whose CPUs or memory no longer exist, with the reason.
+    *dropped* are ids whose CPUs or memory no longer exist, with the reason.
     """
 
     state: StateT

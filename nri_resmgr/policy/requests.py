@@ -35,14 +35,11 @@ _QOS_WORDS: Final = {
 
 
 def requested_cpus(shares: int | None, limit: MilliCpus | None = None) -> MilliCpus:
-    """Return the CPU request that the kubelet turned into *shares*.
+    """Return the CPU request that the kubelet turned into *shares*; 0 if unknown.
 
     The kubelet rounds down and every thousandth is more than one share, so that
-    the ceiling gives back exactly what it started from, except at its bounds.
-
-    Args:
-        shares: ``cpu.shares``; None or 0 if unknown.
-        limit: The CPU limit, which matters where shares are at their maximum.
+    the ceiling gives back exactly what it started from, except at its bounds. The
+    CPU limit matters where shares are at their maximum.
 
     Source:
         Kubernetes ``MilliCPUToShares``.
@@ -61,8 +58,7 @@ def requested_cpus(shares: int | None, limit: MilliCpus | None = None) -> MilliC
 def limited_cpus(quota: int | None, period: int | None) -> MilliCpus | None:
     """Return the CPU limit of a quota in a period, both in microseconds.
 
-    Returns:
-        None without a limit: no quota, or one that is not positive.
+    None without a quota, or for one that is not positive.
 
     Source:
         Kubernetes ``MilliCPUToQuota``.
@@ -100,15 +96,9 @@ def quota_of(limit: MilliCpus, period: int = DEFAULT_PERIOD) -> int:
 def requested_memory(oom_score_adj: int, capacity: Bytes) -> Bytes:
     """Return the least memory request that the kubelet turns into *oom_score_adj*.
 
-    The real one exceeds it by less than a thousandth of *capacity*; for 999 by less
-    than two thousandths, and for 3 it may be anything up to *capacity*.
-
-    Args:
-        oom_score_adj: Of a container in a Burstable pod.
-        capacity: The node's memory, ``MemTotal``; 0 if unknown.
-
-    Returns:
-        0 for no request, and for values that Burstable containers do not have.
+    The real one exceeds it by less than a thousandth of *capacity*, the node's
+    ``MemTotal``; for 999 by less than two thousandths, and for 3 it may be anything up
+    to *capacity*. 0 for values that containers of Burstable pods do not have.
 
     Source:
         Kubernetes ``GetContainerOOMScoreAdjust``.
@@ -137,13 +127,9 @@ def oom_score_adj_of(request: Bytes, capacity: Bytes) -> int:
 def qos_of_cgroup(path: str) -> QosClass | None:
     """Return a pod's QoS class by its cgroup parent, or by a container's cgroup.
 
-    Args:
-        path: As the systemd driver (``kubepods-burstable-pod1.slice``, with or
-            without the slices above) or the cgroupfs driver writes it
-            (``/kubepods/burstable/pod1``), below any cgroup root.
-
-    Returns:
-        None if the kubelet did not create the cgroup.
+    The path is as the systemd driver (``kubepods-burstable-pod1.slice``, with or
+    without the slices above) or the cgroupfs driver writes it, below any cgroup root
+    (``/kubepods/burstable/pod1``). None if the kubelet did not create it.
 
     >>> qos_of_cgroup("/kubepods.slice/kubepods-pod1.slice").value
     'Guaranteed'

@@ -1,61 +1,36 @@
-"""The choice of a container's scheduling class."""
+"""The scheduling class of a container, where the document sets them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import QosClass
-from nri_resmgr.values.scheduling import (
-    IoClass,
-    SchedulingClass,
-    SchedulingFlag,
-    SchedulingPolicy,
-)
-
-__all__ = [
-    "IoClass",
-    "SchedulingClass",
-    "SchedulingFlag",
-    "SchedulingPolicy",
-    "SchedulingRules",
-    "scheduling_of",
-]
+from nri_resmgr.values.scheduling import SchedulingClass
 
 
-class SchedulingRules(Protocol):
-    """The scheduling classes in a policy's settings."""
+class SchedulingRules(msgspec.Struct, frozen=True):
+    """The scheduling classes of a document, and the containers that get them.
 
-    @property
-    def scheduling_classes(self) -> Mapping[str, SchedulingClass]:
-        """All classes, by name."""
-
-    @property
-    def namespace_scheduling(self) -> Mapping[str, str]:
-        """Name of a class, by namespace."""
-
-    @property
-    def qos_scheduling(self) -> Mapping[QosClass, str]:
-        """Name of a class, by QoS class."""
-
-
-def scheduling_of(
-    spec: ContainerSpec, rules: SchedulingRules
-) -> SchedulingClass | None:
-    """Choose a container's class: by annotation, by namespace, or by QoS class.
-
-    Returns:
-        None if no class is named, or the name is unknown.
+    Attributes:
+        classes: By name.
+        by_namespace: Name of a class, by namespace.
+        by_qos: Name of a class, by QoS class.
     """
-    return rules.scheduling_classes.get(_name(spec, rules))
 
+    classes: Mapping[str, SchedulingClass] = {}
+    by_namespace: Mapping[str, str] = {}
+    by_qos: Mapping[QosClass, str] = {}
 
-def _name(spec: ContainerSpec, rules: SchedulingRules) -> str:
-    # An annotation with an unknown class does not fall back to another one: that would
-    # hide the mistake.
-    return (
-        spec.preferences.scheduling_class
-        or rules.namespace_scheduling.get(spec.namespace)
-        or rules.qos_scheduling.get(spec.qos, "")
-    )
+    def of(self, spec: ContainerSpec) -> SchedulingClass | None:
+        """Choose a class, if any: by annotation, by namespace, or by QoS class."""
+        # An annotation with an unknown class does not fall back to another one: that
+        # would hide the mistake.
+        name = (
+            spec.preferences.scheduling_class
+            or self.by_namespace.get(spec.namespace)
+            or self.by_qos.get(spec.qos, "")
+        )
+        return self.classes.get(name)

@@ -8,19 +8,17 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from nri_resmgr.policy.base import PolicyBase
+from nri_resmgr.policy.base import PolicyBase, with_ledger
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
-from nri_resmgr.policy.ledger import Ledger, oldest_first
+from nri_resmgr.policy.ledger import KnowsContainers, Ledger, oldest_first
 from nri_resmgr.values import CpuSet, PolicyError
 
 
-class SimpleState(msgspec.Struct, frozen=True):
+class SimpleState(KnowsContainers, frozen=True):
     """The state of a `SimplePolicy`; a policy derives a class with more fields.
 
-    Attributes:
-        ledger: All containers, with the pins last sent to the runtime. The base
-            class keeps it.
+    The base class keeps the ledger.
     """
 
     ledger: Ledger = msgspec.field(default_factory=Ledger.of)
@@ -31,13 +29,7 @@ _StateT = TypeVar("_StateT", bound=SimpleState)
 
 
 class Placed(msgspec.Struct, Generic[_StateT], frozen=True):
-    """The placement of a container.
-
-    Attributes:
-        state: The state with it.
-        rule: The rule that led to it, for the log and for `explain`.
-        detail: Further explanation.
-    """
+    """The state with a placed container, and the rule and detail for the log."""
 
     state: _StateT
     rule: Rule
@@ -84,7 +76,8 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
 
     def created(self, state: StateT, spec: ContainerSpec) -> Decision[StateT]:
         """Place a container that is about to be created."""
-        left = self.lose(state, state.ledger.preceding(spec))
+        # Arranged once, when it has its place: it may need what its predecessor had.
+        left = self._without(state, state.ledger.preceding(spec))
         return self._placed(left, spec, NO_PIN, CpuSet())
 
     def updated(self, state: StateT, spec: ContainerSpec) -> Decision[StateT]:
@@ -97,7 +90,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
 
     def synchronized(self, state: StateT, event: Synchronized) -> Decision[StateT]:
         """Place all running containers: known ones first, then by age."""
-        known, after = self.pins(state), self.start()
+        known, after = self.pins(state), self.emptied(state)
         ordered = oldest_first(event.specs)
         rules: dict[str, tuple[Rule, str]] = {}
         for spec in sorted(ordered, key=lambda one: one.id not in known):
@@ -110,6 +103,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
                 placed = Placed(there, Rule.FELL_BACK, str(refusal))
             after = placed.state
             rules[spec.id] = placed.rule, placed.detail
+        after = self.arranged(after)
         pins = self.pins(after)
         reasons = [
             self._reason(after, spec, pins[spec.id], *rules[spec.id])
@@ -119,29 +113,24 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         ]
         return self.settled(after, after, tuple(reasons))
 
-    def settled(
-        self,
-        before: StateT,  # noqa: ARG002 - all pins are compared, not the changed ones
-        after: StateT,
-        reasons: tuple[Reason, ...],
-    ) -> Decision[StateT]:
-        """Decide on *after*, with updates for all whose pins differ from the ledger."""
-        ledger, updates = after.ledger.settle(self.pins(after))
-        return Decision(_with_ledger(after, ledger), reasons, updates=updates)
+    def emptied(self, state: StateT) -> StateT:  # noqa: ARG002 - for those that override
+        """Return the state in which a synchronization places all; default: `start`.
+
+        *state* may be that of other settings.
+        """
+        return self.start()
+
+    def arranged(self, state: StateT) -> StateT:
+        """Adjust what depends on all places, after they changed; default: nothing."""
+        return state
 
     def release(self, state: StateT, container: str) -> StateT:
         """Drop a known container that has stopped."""
-        left = self.vacate(state, container)
-        return _with_ledger(left, left.ledger.drop(container))
+        return self.arranged(self._dropped(state, container))
 
     def lose(self, state: StateT, containers: tuple[str, ...]) -> StateT:
-        """Drop containers that are gone without having stopped."""
-        if not containers:
-            return state
-        left = state
-        for container in containers:
-            left = self.release(left, container)
-        return _with_ledger(left, left.ledger.forget_last_sent())
+        """Drop known containers that are gone without having stopped."""
+        return self.arranged(self._without(state, containers))
 
     def pool_of(self, state: StateT, container: str) -> str:
         """Return the name of a container's pool, if the policy shows any."""
@@ -160,12 +149,24 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         cpus = pins[container].cpus
         return Resources(shared=cpus & others, exclusive=cpus - others)
 
+    def _dropped(self, state: StateT, container: str) -> StateT:
+        left = self.vacate(state, container)
+        return with_ledger(left, left.ledger.drop(container))
+
+    def _without(self, state: StateT, lost: tuple[str, ...]) -> StateT:
+        """Drop containers as `PolicyBase.lose` does, and arrange nothing."""
+        left = state
+        for container in lost:
+            left = self._dropped(left, container)
+        return with_ledger(left, left.ledger.forget_last_sent()) if lost else left
+
     def _placed(
         self, left: StateT, spec: ContainerSpec, sent: Pin, earlier: CpuSet
     ) -> Decision[StateT]:
         placed = self.place(_put(left, spec, sent), spec, earlier)
-        pin = self.pins(placed.state)[spec.id]
-        after = _put(placed.state, spec, pin.over(sent))
+        arranged = self.arranged(placed.state)
+        pin = self.pins(arranged)[spec.id]
+        after = _put(arranged, spec, pin.over(sent))
         reason = self._reason(after, spec, pin, placed.rule, placed.detail)
         decision = self.settled(left, after, (reason,))
         return Decision(decision.state, (reason,), pin, decision.updates)
@@ -181,13 +182,9 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
             detail,
             pin.mems,
             pool=self.pool_of(state, spec.id),
-            source=str(spec.source),
+            source=spec.origin,
         )
 
 
 def _put(state: StateT, spec: ContainerSpec, sent: Pin) -> StateT:
-    return _with_ledger(state, state.ledger.put(spec, sent))
-
-
-def _with_ledger(state: StateT, ledger: Ledger) -> StateT:
-    return msgspec.structs.replace(state, ledger=ledger)
+    return with_ledger(state, state.ledger.put(spec, sent))

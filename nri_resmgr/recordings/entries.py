@@ -9,6 +9,7 @@ import msgspec
 from google.protobuf.message import Message
 
 from nri_resmgr.policy.decision import PinUpdate, Reason
+from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import InputError
@@ -34,7 +35,6 @@ class Header(msgspec.Struct, frozen=True):
     """The first line of a recording.
 
     Attributes:
-        version: The version of nri-resmgr.
         time: UNIX nanoseconds.
         machine: The model of the node.
         dry_run: Whether nothing was adjusted.
@@ -105,12 +105,18 @@ class Decided(msgspec.Struct, frozen=True):
     updates: tuple[PinUpdate, ...] = ()
 
 
+class Rebalancing(msgspec.Struct, frozen=True):
+    """The event of a rebalance, before the decision on it."""
+
+    time: int
+    event: Rebalance
+
+
 class RecordedRefusal(msgspec.Struct, frozen=True):
     """A refused request, also one that a dry run would have refused.
 
     Attributes:
         title: ``namespace/pod/container``, or ``namespace/pod``.
-        why: The sentence of the error.
     """
 
     time: int
@@ -119,11 +125,7 @@ class RecordedRefusal(msgspec.Struct, frozen=True):
 
 
 class RecordedCheckpoint(msgspec.Struct, frozen=True):
-    """The checkpoint of an earlier process.
-
-    Attributes:
-        text: The text of the checkpoint.
-    """
+    """The checkpoint of an earlier process."""
 
     time: int
     text: str
@@ -147,8 +149,22 @@ Entry: TypeAlias = (
     Called
     | Answered
     | Decided
+    | Rebalancing
     | RecordedRefusal
     | RecordedCheckpoint
     | Configured
     | MachineChanged
 )
+
+
+class Recording(msgspec.Struct, frozen=True):
+    """A recording.
+
+    Attributes:
+        entries: The valid entries before the first invalid one.
+        cut: The mistake in the first invalid entry; empty if all are valid.
+    """
+
+    header: Header
+    entries: tuple[Entry, ...]
+    cut: str = ""

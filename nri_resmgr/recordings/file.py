@@ -32,14 +32,10 @@ class RecordingFull(Exception):
 
 
 class RecordingFile:
-    """A new file, readable for its owner only.
+    """A new file of at most *limit* bytes, readable for its owner only.
 
     An existing file is kept as ``NAME.old``: a service that restarts after a crash
     must not destroy the recording of that crash.
-
-    Args:
-        path: Its path.
-        limit: Its largest size in bytes.
 
     Raises:
         CannotRecord: It cannot be created.

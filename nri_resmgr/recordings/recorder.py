@@ -13,7 +13,7 @@ from typing import Final
 from google.protobuf.message import Message
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
-from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
@@ -23,6 +23,7 @@ from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,
     Event,
+    Rebalance,
     Synchronized,
     Updated,
 )
@@ -34,6 +35,7 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
+    Rebalancing,
     RecordedCheckpoint,
     RecordedRefusal,
 )
@@ -56,7 +58,7 @@ _MANY: Final = 200  # entries written at once
 _CLOSE_TIMEOUT: Final = 5.0  # seconds to write waiting entries at the end
 
 # Events that may have no request of the runtime.
-_UNSOLICITED: Final = (ColdStartEnded, Synchronized)
+_UNSOLICITED: Final = (ColdStartEnded, Rebalance, Synchronized)
 
 Write = Callable[[], Entry]
 
@@ -87,10 +89,6 @@ class Recorder(DecisionObserver):
 
     When the file is full or too slow, the recording ends there, with a line in the
     log; the daemon goes on.
-
-    Args:
-        file: The file.
-        header: Its first line.
     """
 
     def __init__(self, file: RecordingFile, header: Header) -> None:
@@ -108,14 +106,9 @@ class Recorder(DecisionObserver):
         self._thread.start()
 
     def begin(self, policy: ResourcePolicy, state: StateDir | None = None) -> None:
-        """Record the configuration and the checkpoint with which a policy begins.
-
-        Args:
-            policy: The plugin.
-            state: The state directory; None for none.
-        """
+        """Record the configuration and the checkpoint with which a policy begins."""
         self._policy = policy
-        self._record_changes(policy)
+        self._record_changes()
         # The daemon itself logs an unreadable checkpoint.
         with contextlib.suppress(StateUnusable, InputError):
             if state is not None and (text := state.read(CHECKPOINT_NAME)):
@@ -152,31 +145,34 @@ class Recorder(DecisionObserver):
     def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Record a decision, and the topology hints of new containers."""
         # Observers get the decision of a new configuration before `configured`.
-        self._record_changes(self._policy)
+        self._record_changes()
         now, name = time.time_ns(), type(event).__name__
         hints = tuple((one.id, one.hints) for one in _specs(event) if one.hints)
         # The replies to requests have their updates, except in a dry run.
         is_needed = isinstance(event, _UNSOLICITED) or self._dry_run
         updates = decision.updates if is_needed else ()
+        if isinstance(event, Rebalance):
+            # No message of the runtime has it.
+            self._put(lambda: Rebalancing(now, event))
         if decision.reasons or hints or updates:
             self._put(lambda: Decided(now, name, decision.reasons, hints, updates))
 
-    def refused(self, title: str, error: ResmgrError) -> None:
+    def refused(self, subject: Subject, error: ResmgrError) -> None:
         """Record a refusal: a dry run has no reply with it."""
-        now, why = time.time_ns(), str(error)
+        now, title, why = time.time_ns(), subject.title, str(error)
         self._put(lambda: RecordedRefusal(now, title, why))
 
     def configured(self, _config: PolicyConfig) -> None:
         """Record the configuration or machine, if it has changed."""
-        self._record_changes(self._policy)
+        self._record_changes()
 
     def close(self) -> None:
         """Write waiting entries, and end."""
         self._waiting.put(None)
         self._thread.join(_CLOSE_TIMEOUT)
 
-    def _record_changes(self, policy: ResourcePolicy | None) -> None:
-        if policy is None:  # before `begin` nothing is in force
+    def _record_changes(self) -> None:
+        if (policy := self._policy) is None:  # before `begin` nothing is in force
             return
         now, machine, config = time.time_ns(), policy.machine, policy.config
         if machine is not self._machine:
@@ -210,7 +206,10 @@ class Recorder(DecisionObserver):
         # From here on only this thread writes to the file.
         for batch in self._batches():
             if not self._ended:
-                self._write("".join(entry_line(write()) for write in batch))
+                try:
+                    self._write("".join(entry_line(write()) for write in batch))
+                except Exception as error:  # noqa: BLE001 - a recording has no gaps, so it ends
+                    self._stop(f"{type(error).__name__}: {error}")
         self._file.close()
 
     def _write(self, text: str) -> None:

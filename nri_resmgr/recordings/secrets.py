@@ -61,9 +61,7 @@ def _pruned(value: object) -> object:
 
 
 def _parts(message: Message, fields: set[str]) -> Iterator[Any]:
-    for name in ("container", "pod", "adjust"):
-        if name in fields:
-            yield getattr(message, name)
-    for name in ("containers", "pods"):
-        if name in fields:
-            yield from getattr(message, name)
+    for name in fields & {"container", "pod", "adjust"}:
+        yield getattr(message, name)
+    for name in fields & {"containers", "pods"}:
+        yield from getattr(message, name)

@@ -11,10 +11,12 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import msgspec
 from google.protobuf.message import DecodeError, Message
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS
 from nri_resmgr.policy.decision import PinUpdate, Reason
+from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.recordings.entries import (
     Answered,
     BadRecording,
@@ -24,8 +26,10 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
+    Rebalancing,
     RecordedCheckpoint,
     RecordedRefusal,
+    Recording,
 )
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.hints import Hint
@@ -41,17 +45,8 @@ _METHODS: Final = {**PLUGIN_METHODS, **RUNTIME_METHODS}
 
 def header_line(header: Header) -> str:
     """Return the first line."""
-    return _line(
-        {
-            _HEADER: FORMAT,
-            "version": header.version,
-            "time": header.time,
-            "dry_run": header.dry_run,
-            "unsolicited_updates": header.unsolicited_updates,
-            "has_env": header.has_env,
-            "machine": to_document(header.machine),
-        }
-    )
+    row = {_HEADER: FORMAT, **msgspec.structs.asdict(header)}
+    return _line({**row, "machine": to_document(header.machine)})
 
 
 def entry_line(entry: Entry) -> str:
@@ -68,12 +63,13 @@ def entry_line(entry: Entry) -> str:
                 row |= {"code": entry.code, "why": entry.why}
         case Decided():
             row |= _decided(entry)
+        case Rebalancing():
+            row["rebalance"] = to_plain(entry.event)
         case RecordedRefusal():
             row |= {"refused": entry.title, "why": entry.why}
         case RecordedCheckpoint():
-            row["remembered"] = (
-                entry.text
-            )  # as format 1 has it: older files stay readable
+            # As format 1 has it: older files stay readable.
+            row["remembered"] = entry.text
         case Configured():
             row["configured"] = entry.text
         case MachineChanged():
@@ -132,6 +128,22 @@ def read_entries(lines: Iterator[str], path: str) -> Iterator[Entry]:
         yield entry
 
 
+def load_recording(lines: Iterator[str], path: str) -> Recording:
+    """Load a recording; of a truncated one, the complete entries.
+
+    Raises:
+        BadRecording: The header is not that of a recording.
+    """
+    header = read_header(next(lines, ""), path)
+    entries: list[Entry] = []
+    try:
+        for entry in read_entries(lines, path):
+            entries.append(entry)  # noqa: PERF402 - those before a bad one count
+    except BadRecording as bad:
+        return Recording(header, tuple(entries), str(bad))
+    return Recording(header, tuple(entries))
+
+
 # Errors of reading a line that `entry_line` did not write.
 _WRONG: Final = (
     ValueError,
@@ -159,13 +171,15 @@ _TEXTS: Final[Mapping[str, type[RecordedCheckpoint | Configured]]] = {
 
 def _entry(row: JsonObject) -> Entry:
     time = int(row["time"])
-    for key in ("call", "we_call"):
+    for key, is_ours in (("call", False), ("we_call", True)):
         if key in row:
-            method, body = row[key], _message(row, is_request=True, method=row[key])
-            return Called(time, int(row["number"]), method, body, key == "we_call")
-    for key in ("answer", "we_answer"):
+            body = _message(row, row[key], is_request=True)
+            return Called(time, int(row["number"]), row[key], body, is_ours)
+    for key, is_ours in (("answer", False), ("we_answer", True)):
         if key in row:
-            return _answer(row, key, time)
+            body = _message(row, row[key], is_request=False)
+            failed = int(row.get("code", 0)), str(row.get("why", ""))
+            return Answered(time, int(row["number"]), row[key], body, *failed, is_ours)
     if "decided" in row:
         reasons = from_plain(tuple[Reason, ...], row["reasons"])
         hints = tuple(
@@ -174,24 +188,21 @@ def _entry(row: JsonObject) -> Entry:
         )
         updates = from_plain(tuple[PinUpdate, ...], row.get("updates", []))
         return Decided(time, str(row["decided"]), reasons, hints, updates)
+    return _without_message(row, time)
+
+
+def _without_message(row: JsonObject, time: int) -> Entry:
+    if "rebalance" in row:
+        found = row["rebalance"]
+        # The keys of JSON are text.
+        busy = {int(cpu): int(share) for cpu, share in found.get("busy", {}).items()}
+        return Rebalancing(time, Rebalance(int(found["limit"]), busy))
     if "refused" in row:
         return RecordedRefusal(time, str(row["refused"]), str(row["why"]))
     for key, kind in _TEXTS.items():
         if key in row:
             return kind(time, str(row[key]))
     return MachineChanged(time, from_document(row["machine"]))
-
-
-def _answer(row: JsonObject, key: str, time: int) -> Answered:
-    return Answered(
-        time=time,
-        number=int(row["number"]),
-        method=row[key],
-        body=_message(row, is_request=False, method=row[key]),
-        code=int(row.get("code", 0)),
-        why=str(row.get("why", "")),
-        is_ours=key == "we_answer",
-    )
 
 
 def _message(row: JsonObject, method: str, *, is_request: bool) -> Message | None:

@@ -10,25 +10,22 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.runtimes.errors import (
-    ChangedSince,
     ForeignFile,
-    NoMainFile,
+    NotChanged,
     Overridden,
-    SwitchedOff,
-    UnknownVersion,
 )
 from nri_resmgr.runtimes.switch import (
     MARK,
     ConfigFile,
     FileChange,
     Keys,
+    ValidatorKeys,
     edited,
     has_values,
     is_our_edit,
-    ordered,
     refuse_generated,
 )
-from nri_resmgr.runtimes.toml_edit import Scalar, parse, table_of, with_values
+from nri_resmgr.runtimes.toml_edit import Value, parse, table_of, with_values
 
 MAIN: Final = "/etc/containerd/config.toml"
 KEYS: Final = Keys(
@@ -37,6 +34,11 @@ KEYS: Final = Keys(
     "plugin_registration_timeout",
     "plugin_request_timeout",
     "disable_connections",
+    ValidatorKeys(
+        "default_validator.enable",
+        "default_validator.required_plugins",
+        "default_validator.tolerate_missing_plugins_annotation",
+    ),
 )
 
 _DROP_IN: Final = "90-nri-resmgr.toml"
@@ -100,7 +102,7 @@ def imports_of(file: ConfigFile, *, only_absolute: bool = False) -> tuple[str, .
     return tuple(posixpath.normpath(posixpath.join(folder, one)) for one in texts)
 
 
-def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> FileChange:
+def switched_on(found: Containerd, wanted: Mapping[str, Value]) -> FileChange:
     """Return the change that sets the keys.
 
     A file that has the table is edited: containerd up to 2.1 replaces the whole table
@@ -112,29 +114,34 @@ def switched_on(found: Containerd, wanted: Mapping[str, Scalar]) -> FileChange:
             the change; see `errors`.
     """
     main = found.main
-    if main is None:
-        return _first_file(found, wanted)
     documents = [parse(one.path, one.text) for one in found.files]
+    wanted = KEYS.merged(wanted, documents)
+    notes = KEYS.notes(documents, wanted)
+    if main is None:
+        change = _first_file(found, wanted)
+        return msgspec.structs.replace(change, notes=notes)
     for file, document in zip(found.files, documents, strict=True):
         _refuse_disabled(file, document)
     version = _version(main, documents[0])
     wanted = _without_defaults(wanted, documents, version)
     change = _changed(main, found, documents, wanted)
-    return msgspec.structs.replace(change, notes=KEYS.notes(documents))
+    return msgspec.structs.replace(change, notes=notes)
 
 
 def switched_back(found: Containerd) -> FileChange:
     """Return the change that reverts `switched_on`.
 
     Raises:
-        ChangedSince: The file was edited since; that edit would be lost.
+        NotChanged: The file was edited since; that edit would be lost.
         ForeignFile: The drop-in was changed since.
     """
     main = found.main
     if main is not None and found.original is not None:
         original = ConfigFile(main.path, found.original)
         if not is_our_edit(KEYS, original, main.text):
-            raise ChangedSince(main.path, backup_of(main.path))
+            backup = backup_of(main.path)
+            why = f"was changed after NRI was enabled in it; the original is {backup}"
+            raise NotChanged(main.path, f"{why}: merge them by hand")
         return FileChange(main.path, main.text, found.original, is_edit=True)
     for file in found.files:
         if file.text.startswith(MARK):
@@ -152,8 +159,11 @@ def backup_of(path: str) -> str:
 
 def _version(file: ConfigFile, document: Mapping[str, object]) -> int:
     version = document.get("version", 1)
+    if type(version) is int and version in (0, 1):
+        why = "has version 1, which has no table for NRI; convert it with"
+        raise NotChanged(file.path, f"{why} `containerd config migrate` first")
     if type(version) is not int or version not in _KNOWN:
-        raise UnknownVersion(file.path, version)
+        raise NotChanged(file.path, f"has version {version!r}; expected 2, 3 or 4")
     return version
 
 
@@ -161,14 +171,15 @@ def _refuse_disabled(file: ConfigFile, document: Mapping[str, object]) -> None:
     disabled = document.get("disabled_plugins", [])
     for plugin in _NEEDED:
         if isinstance(disabled, list) and plugin in disabled:
-            raise SwitchedOff(file.path, plugin)
+            why = f"has {plugin!r} in disabled_plugins, and NRI needs it"
+            raise NotChanged(file.path, f"{why}; remove it there first")
 
 
 def _without_defaults(
-    wanted: Mapping[str, Scalar],
+    wanted: Mapping[str, Value],
     documents: Sequence[Mapping[str, object]],
     version: int,
-) -> dict[str, Scalar]:
+) -> dict[str, Value]:
     key, _ = KEYS.switch
     is_set = any(key in (table_of(one, KEYS.table) or {}) for one in documents)
     if version >= _ON_BY_DEFAULT and not is_set:
@@ -185,9 +196,11 @@ def _holder(
     return holders[-1] if holders else None
 
 
-def _first_file(found: Containerd, wanted: Mapping[str, Scalar]) -> FileChange:
+def _first_file(found: Containerd, wanted: Mapping[str, Value]) -> FileChange:
     if found.imported:
-        raise NoMainFile(MAIN, found.imported[0].path)
+        readers = f"only containerd 2.2 and later read {found.imported[0].path}"
+        how = f"containerd config default >{MAIN}"
+        raise NotChanged(MAIN, f"is missing, so {readers}; create it first: {how}")
     if found.is_on and len(wanted) == 1:  # the default of containerd 2 without a file
         return FileChange(MAIN, None, None)
     return FileChange(MAIN, None, _new_main(wanted))
@@ -197,7 +210,7 @@ def _changed(
     main: ConfigFile,
     found: Containerd,
     documents: Sequence[Mapping[str, object]],
-    wanted: Mapping[str, Scalar],
+    wanted: Mapping[str, Value],
 ) -> FileChange:
     version = _version(main, documents[0])
     holder = _holder(found, documents)
@@ -214,7 +227,7 @@ def _changed(
 
 
 def _first_table(
-    main: ConfigFile, found: Containerd, wanted: Mapping[str, Scalar], version: int
+    main: ConfigFile, found: Containerd, wanted: Mapping[str, Value], version: int
 ) -> FileChange:
     if not wanted:
         return FileChange(main.path, main.text, main.text)
@@ -230,19 +243,19 @@ def _first_table(
 
 
 def _rewritten(
-    file: ConfigFile, wanted: Mapping[str, Scalar], version: int, *, is_main: bool
+    file: ConfigFile, wanted: Mapping[str, Value], version: int, *, is_main: bool
 ) -> FileChange:
     document = parse(file.path, file.text)
     present = KEYS.values_in(document)
     _refuse_foreign(file, present, document.get("version"))
-    values = ordered(KEYS, {**present, **wanted})
+    values = KEYS.ordered({**present, **wanted})
     if is_main:
         return FileChange(file.path, file.text, _new_main(values))
     return FileChange(file.path, file.text, _drop_in(file.path, values, version))
 
 
 def _refuse_foreign(
-    file: ConfigFile, present: Mapping[str, Scalar], version: object
+    file: ConfigFile, present: Mapping[str, Value], version: object
 ) -> None:
     texts = [_new_main(present)]
     if version in _KNOWN:
@@ -251,13 +264,13 @@ def _refuse_foreign(
         raise ForeignFile(file.path)
 
 
-def _drop_in(path: str, values: Mapping[str, Scalar], version: object) -> str:
+def _drop_in(path: str, values: Mapping[str, Value], version: object) -> str:
     # A drop-in without a version would be read as version 1.
     head = f"{MARK}version = {version}\n"
     return with_values(path, head, KEYS.table, values)
 
 
-def _new_main(values: Mapping[str, Scalar]) -> str:
+def _new_main(values: Mapping[str, Value]) -> str:
     """Return a file that containerd 1.7 and 2 read alike, and that hides no drop-in."""
     head = f'{MARK}version = 2\nimports = ["{DEFAULT_IMPORTS}"]\n'
     return with_values(MAIN, head, KEYS.table, values)

@@ -9,8 +9,14 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.runtimes.errors import ForeignFile, Overridden
-from nri_resmgr.runtimes.switch import MARK, ConfigFile, FileChange, Keys, ordered
-from nri_resmgr.runtimes.toml_edit import Scalar, is_value, parse, with_values
+from nri_resmgr.runtimes.switch import (
+    MARK,
+    ConfigFile,
+    FileChange,
+    Keys,
+    ValidatorKeys,
+)
+from nri_resmgr.runtimes.toml_edit import Value, is_value, parse, with_values
 
 MAIN: Final = "/etc/crio/crio.conf"
 FOLDER: Final = "/etc/crio/crio.conf.d"
@@ -20,6 +26,11 @@ KEYS: Final = Keys(
     "nri_plugin_registration_timeout",
     "nri_plugin_request_timeout",
     "nri_disable_connections",
+    ValidatorKeys(
+        "default_validator.nri_enable_default_validator",
+        "default_validator.nri_validator_required_plugins",
+        "default_validator.nri_validator_tolerate_missing_plugins_annotation",
+    ),
 )
 
 _DROP_IN: Final = "90-nri-resmgr.conf"
@@ -30,7 +41,6 @@ class Crio(msgspec.Struct, frozen=True):
 
     Attributes:
         files: In the order in which they are read: the last value of a key wins.
-        folder: The folder of drop-ins.
     """
 
     files: tuple[ConfigFile, ...] = ()
@@ -42,7 +52,7 @@ class Crio(msgspec.Struct, frozen=True):
         return posixpath.join(self.folder, _DROP_IN)
 
 
-def switched_on(found: Crio, wanted: Mapping[str, Scalar]) -> FileChange:
+def switched_on(found: Crio, wanted: Mapping[str, Value]) -> FileChange:
     """Return the change that sets the keys: a drop-in, unless they are set already.
 
     Raises:
@@ -53,7 +63,8 @@ def switched_on(found: Crio, wanted: Mapping[str, Scalar]) -> FileChange:
     ours = _ours(found)
     documents = {file.path: parse(file.path, file.text) for file in found.files}
     present = {path: KEYS.values_in(document) for path, document in documents.items()}
-    notes = KEYS.notes(documents.values())
+    wanted = KEYS.merged(wanted, documents.values())
+    notes = KEYS.notes(documents.values(), wanted)
     others = [path for path in present if path != found.drop_in]
     for path in others:
         wrong = (
@@ -65,7 +76,7 @@ def switched_on(found: Crio, wanted: Mapping[str, Scalar]) -> FileChange:
     effective = {key: v for path in others for key, v in present[path].items()}
     if ours is None and all(is_value(effective.get(k), v) for k, v in wanted.items()):
         return FileChange(found.drop_in, None, None, notes)
-    values = ordered(KEYS, {**present.get(found.drop_in, {}), **wanted})
+    values = KEYS.ordered({**present.get(found.drop_in, {}), **wanted})
     return FileChange(found.drop_in, before, _text(found.drop_in, values), notes)
 
 
@@ -95,5 +106,5 @@ def _is_after(path: str, found: Crio) -> bool:
     return is_drop_in and path.split("/") > found.drop_in.split("/")
 
 
-def _text(path: str, values: Mapping[str, Scalar]) -> str:
+def _text(path: str, values: Mapping[str, Value]) -> str:
     return with_values(path, MARK, KEYS.table, values)

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from nri_resmgr.runtimes.errors import NotEditable, NotToml
-from nri_resmgr.runtimes.toml_statements import Statement, statements
+from nri_resmgr.runtimes.toml_statements import BARE, Statement, statements
 
 TablePath: TypeAlias = tuple[str, ...]
-Scalar: TypeAlias = bool | str
+Value: TypeAlias = bool | str | list[str]
 
 _INDENT: Final = "  "
 
@@ -42,13 +42,24 @@ def table_of(
     return found if isinstance(found, dict) else None
 
 
-def is_value(found: object, wanted: Scalar) -> bool:
+def value_of(content: Mapping[str, object], name: str) -> object:
+    """Return the value of a key; None without one.
+
+    Args:
+        content: A table.
+        name: The key; dots lead into tables below.
+    """
+    *inner, key = name.split(".")
+    return (table_of(dict(content), tuple(inner)) or {}).get(key)
+
+
+def is_value(found: object, wanted: Value) -> bool:
     """Return whether values and their types are equal: 0 is not false."""
     return type(found) is type(wanted) and found == wanted
 
 
 def with_values(
-    path: str, text: str, table: TablePath, values: Mapping[str, Scalar]
+    path: str, text: str, table: TablePath, values: Mapping[str, Value]
 ) -> str:
     """Return the text with keys of *table* set, in the order of *values*.
 
@@ -59,7 +70,7 @@ def with_values(
         path: The file, for error messages.
         text: A document.
         table: The table; added if missing, with the quotes that the document uses.
-        values: The values to set.
+        values: The values to set; dots in their keys lead into tables below.
 
     Raises:
         NotToml: The text is not TOML.
@@ -67,10 +78,11 @@ def with_values(
             have other values than intended.
     """
     wanted = parse(path, text)
-    content = _made(path, wanted, table) if values else {}
-    for key, value in values.items():
+    for name, value in values.items():
+        *inner, key = name.split(".")
+        content = _made(path, wanted, (*table, *inner))
         if not is_value(content.get(key), value):
-            text = _with_value(path, text, (*table, key), value)
+            text = _with_value(path, text, (*table, *inner, key), value)
             content[key] = value
     # A guard against mistakes above: a text with other values is never returned.
     try:
@@ -94,7 +106,7 @@ def _made(
     return content
 
 
-def _with_value(path: str, text: str, key: TablePath, value: Scalar) -> str:
+def _with_value(path: str, text: str, key: TablePath, value: Value) -> str:
     table, found = key[:-1], tuple(statements(text))
     for one in found:
         if not one.is_header and one.path == key:
@@ -102,7 +114,7 @@ def _with_value(path: str, text: str, key: TablePath, value: Scalar) -> str:
         if not one.is_header and one.path == key[: len(one.path)]:
             number = text.count("\n", 0, one.start) + 1
             raise NotEditable(path, f"line {number} has the table as an inline value")
-    line = f"{key[-1]} = {_scalar(value)}"
+    line = f"{key[-1]} = {_text_of(value)}"
     if last := _last_of_table(found, table):
         indent = _indent(text, last) + (_INDENT if last.is_header else "")
         return _inserted(text, last.end, indent + line)
@@ -114,10 +126,10 @@ def _with_value(path: str, text: str, key: TablePath, value: Scalar) -> str:
     return _appended(text, _header(text, table), _INDENT + line)
 
 
-def _replaced(text: str, one: Statement, value: Scalar) -> str:
+def _replaced(text: str, one: Statement, value: Value) -> str:
     begin, end = one.value
     quote = "'" if text[begin] == "'" else '"'
-    return text[:begin] + _scalar(value, quote) + text[end:]
+    return text[:begin] + _text_of(value, quote) + text[end:]
 
 
 def _last_of_table(found: tuple[Statement, ...], table: TablePath) -> Statement | None:
@@ -146,12 +158,20 @@ def _last_dotted(found: tuple[Statement, ...], table: TablePath) -> Statement | 
 
 def _header(text: str, table: TablePath) -> str:
     quote = "'" if text.count("[plugins.'") > text.count('[plugins."') else '"'
-    names = (name if name.isalnum() else f"{quote}{name}{quote}" for name in table)
+    names = (
+        name if BARE.fullmatch(name) else f"{quote}{name}{quote}" for name in table
+    )
     return f"[{'.'.join(names)}]"
 
 
-def _scalar(value: Scalar, quote: str = '"') -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{quote}{value}{quote}"
+def _text_of(value: Value, quote: str = '"') -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return f"{quote}{value}{quote}"
+        case _:
+            return f"[{', '.join(_text_of(one, quote) for one in value)}]"
 
 
 def _indent(text: str, one: Statement) -> str:

@@ -19,7 +19,7 @@ _STRING: Final = re.compile(
 )
 _COMMENT: Final = re.compile(r"#[^\n]*")
 _BLANKS: Final = re.compile(r"[ \t]*")
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 _PLAIN: Final = re.compile(r"[^#\r\n]*")
 _LINE_REST: Final = re.compile(r"[^\n]*\n?")
 
@@ -52,7 +52,7 @@ class Statement(msgspec.Struct, frozen=True):
 
     @property
     def is_header(self) -> bool:
-        """Whether it begins a table."""
+        """True if it begins a table."""
         return not self.key
 
 
@@ -108,7 +108,7 @@ def _path(text: str, at: int) -> _Path:
     parts: list[tuple[int, int]] = []
     while True:
         begin = _end_of(_BLANKS, text, at)
-        pattern = _STRING if text[begin] in "\"'" else _BARE
+        pattern = _STRING if text[begin] in "\"'" else BARE
         end = _end_of(pattern, text, begin)
         parts.append((begin, end))
         names.append(_name(text[begin:end]))

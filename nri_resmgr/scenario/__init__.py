@@ -1,8 +1,7 @@
 """Scenarios and recordings, decided by the real policies without a node.
 
 `read`, `rows`, `pods` and `manifests` read a scenario or Kubernetes manifests into the
-steps of `steps`. `play` plays them on a `node`, which runs the real plugin; `direct` is
-a node of a policy alone. `findings`, `compare` and `document` describe the result,
-`picture` draws it. `replay` sends a recording to the plugin (`replayed`) and collects
-`differences`.
+steps of `steps`. `play` plays them on a `node`, which runs the real plugin. `findings`
+and `compare` describe the result, `picture` draws it. `replay` sends a recording to the
+plugin (`replayed`) and collects `differences`.
 """

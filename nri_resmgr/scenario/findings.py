@@ -31,16 +31,12 @@ class PlacedContainer(msgspec.Struct, frozen=True):
     """A container with its CPUs and memory nodes.
 
     Attributes:
-        id: The id of the container.
         title: ``namespace/pod/container``.
         qos: QoS class of its pod.
-        request: CPU request.
-        memory: Memory request.
         cpus: CPUs that it may use; empty for any.
         exclusive: The exclusive ones of these.
         mems: Its memory nodes; empty for any.
         pool: The pool that grants its CPUs.
-        rule: The rule of the decision.
     """
 
     id: str
@@ -59,7 +55,6 @@ class Largest(msgspec.Struct, frozen=True):
     """The most whole CPUs that one more Guaranteed container would be granted.
 
     Attributes:
-        anywhere: CPUs anywhere.
         in_socket: CPUs of one socket.
         in_node: CPUs of one NUMA node.
         in_l3: CPUs of one level 3 cache; 0 if there is none.
@@ -84,7 +79,6 @@ class Findings(msgspec.Struct, frozen=True):
 
     Attributes:
         machine: The machine at the end.
-        kind: The kind of the policy.
         placements: The containers, in order of creation.
         refusals: The refused requests, in order.
         pools: CPUs and memory of each pool, and the grants.
@@ -216,7 +210,8 @@ def _tries(
             pod_name=_PROBE,
         )
         try:
-            (reason,) = policy.decide(state, Created(spec)).reasons
+            # Others may follow, of containers that had fallen back.
+            reason = policy.decide(state, Created(spec)).reasons[0]
         except PolicyError:
             continue
         if reason.rule is not Rule.FELL_BACK and len(reason.cpus) >= count:

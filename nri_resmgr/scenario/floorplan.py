@@ -48,12 +48,10 @@ def floor_plan(machine: Machine) -> Box:
 def _package(machine: Machine, number: int, cpus: CpuSet) -> Box:
     dies = [one for one in machine.dies if one.package == number]
     if len(dies) > 1:
-        inside = [
-            _around(
-                "die", f"die {one.id}", nodes := _nodes(machine, one.cpus), len(nodes)
-            )
-            for one in dies
-        ]
+        inside = []
+        for one in dies:
+            nodes = _nodes(machine, one.cpus)
+            inside.append(_around("die", f"die {one.id}", nodes, len(nodes)))
     else:
         inside = _nodes(machine, cpus)
     return _around("package", f"socket {number}", inside, _in_row(inside))
@@ -76,13 +74,8 @@ def _caches(machine: Machine, cpus: CpuSet) -> Iterator[Box]:
         here, rest = cache.cpus & rest, rest - cache.cpus
         size = f" {format_bytes(cache.size)}" if cache.size else ""
         yield _around("cache", f"L3{size}", _cores(machine, here), _CORES_IN_ROW)
-    if rest:
-        yield from _bare(_cores(machine, rest))
-
-
-def _bare(cores: list[Box]) -> Iterator[Box]:
-    # An unlabelled box around cores without a level 3 cache of their own.
-    yield _around("group", "", cores, _CORES_IN_ROW)
+    if rest:  # cores without a level 3 cache of their own: a box without a label
+        yield _around("group", "", _cores(machine, rest), _CORES_IN_ROW)
 
 
 def _cores(machine: Machine, cpus: CpuSet) -> list[Box]:
@@ -118,12 +111,8 @@ def _around(kind: str, label: str, inside: Sequence[Box], in_row: int) -> Box:
         row = inside[start : start + in_row]
         x = float(_GAP)
         for box in row:
-            placed.append(_moved(box, x, y))
+            placed.append(msgspec.structs.replace(box, x=x, y=y))
             x += box.width + _GAP
         width = max(width, x)
         y += max(box.height for box in row) + _GAP
     return Box(kind, label, 0, 0, width, y, tuple(placed))
-
-
-def _moved(box: Box, x: float, y: float) -> Box:
-    return Box(box.kind, box.label, x, y, box.width, box.height, box.inside)

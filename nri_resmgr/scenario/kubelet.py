@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from typing import Final
+from uuid import UUID
 
 from nri_resmgr.policy.requests import (
     DEFAULT_PERIOD,
@@ -14,7 +15,6 @@ from nri_resmgr.policy.requests import (
     shares_of,
 )
 from nri_resmgr.scenario.rows import ContainerRow
-from nri_resmgr.scenario.specs import memory_limit_of
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import HugepageLimit, LinuxContainer, LinuxPod
 from nri_resmgr.values import Bytes, MilliCpus, QosClass, format_cpus
@@ -31,16 +31,11 @@ ANNOUNCED: Final = "noderesource.dev/resources"
 _SLOT: Final = "io.kubernetes.container.name"
 
 
-def pod_of(name: str, row: ContainerRow) -> Pod:
-    """Return the sandbox of a container's pod.
-
-    Args:
-        name: Id and name of the pod.
-        row: One of its containers; all its annotations are the pod's.
-    """
+def pod_of(name: str, row: ContainerRow, overhead: ContainerRow | None = None) -> Pod:
+    """Return a pod's sandbox, with the annotations of *row*, one of its containers."""
     namespace = row.namespace or "default"
     uid = _uid(f"{namespace}/{name}")
-    parent = _SLICES[_qos(row)].format(uid.replace("-", "_"))
+    parent = _SLICES[row.qos or QosClass.BEST_EFFORT].format(uid.replace("-", "_"))
     return Pod(
         id=name,
         name=name,
@@ -48,17 +43,19 @@ def pod_of(name: str, row: ContainerRow) -> Pod:
         namespace=namespace,
         labels=row.pod_labels or {},
         annotations={**(row.pod_tags or {}), **(row.annotations or {})},
-        linux=LinuxPod(cgroup_parent=parent),
+        linux=LinuxPod(
+            pod_overhead=resources_of(overhead) if overhead else None,
+            pod_resources=resources_of(row.of_pod) if row.of_pod else None,
+            cgroup_parent=parent,
+        ),
     )
 
 
 def container_of(name: str, row: ContainerRow, capacity: Bytes) -> Container:
     """Return a container as the runtime sends it, not pinned yet.
 
-    Args:
-        name: Its id, and its name unless the row has one.
-        row: Its requests and limits.
-        capacity: The memory of the node, from which the kubelet computes OOM scores.
+    *name* is its id, and its name unless the row has one. The kubelet computes the OOM
+    score from *capacity*, the memory of the node.
     """
     slot = {_SLOT: row.slot} if row.slot else {}
     return Container(
@@ -66,6 +63,8 @@ def container_of(name: str, row: ContainerRow, capacity: Bytes) -> Container:
         name=row.name or name,
         labels={**(row.labels or {}), **slot},
         annotations=row.tags or {},
+        args=row.args or (),
+        env=row.environment,
         linux=LinuxContainer(
             resources=resources_of(row), oom_score_adj=_oom_score(row, capacity)
         ),
@@ -74,13 +73,10 @@ def container_of(name: str, row: ContainerRow, capacity: Bytes) -> Container:
 
 def resources_of(row: ContainerRow) -> LinuxResources:
     """Return the cgroup values of a container's requests and limits."""
-    request, limit = row.request or MilliCpus(0), row.limit
-    if limit is None and row.qos is QosClass.GUARANTEED:
-        limit = request
-    quota = quota_of(limit) if limit else 0
+    shares, limit = shares_of(row.request or MilliCpus(0)), row.effective_limit
     return LinuxResources(
-        cpu=LinuxCpu(shares_of(request), quota, DEFAULT_PERIOD),
-        memory=LinuxMemory(limit=memory_limit_of(row) or 0),
+        cpu=LinuxCpu(shares, quota_of(limit) if limit else 0, DEFAULT_PERIOD),
+        memory=LinuxMemory(limit=row.effective_memory_limit or 0),
         hugepage_limits=tuple(
             HugepageLimit(_page_size(pages.size), pages.count * pages.size)
             for pages in row.hugepages or ()
@@ -88,14 +84,10 @@ def resources_of(row: ContainerRow) -> LinuxResources:
     )
 
 
-def _qos(row: ContainerRow) -> QosClass:
-    return row.qos or QosClass.BEST_EFFORT
-
-
 def _oom_score(row: ContainerRow, capacity: Bytes) -> int:
-    if _qos(row) is QosClass.BURSTABLE:
+    if row.qos is QosClass.BURSTABLE:
         return oom_score_adj_of(row.memory or Bytes(0), capacity)
-    return _OOM_SCORES[_qos(row)]
+    return _OOM_SCORES[row.qos or QosClass.BEST_EFFORT]
 
 
 def _page_size(size: int) -> str:
@@ -108,9 +100,7 @@ def _page_size(size: int) -> str:
 
 def _uid(text: str) -> str:
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return "-".join(
-        (digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32])
-    )
+    return str(UUID(digest[:32]))
 
 
 def announcement(rows: Mapping[str, ContainerRow]) -> dict[str, str]:
@@ -120,11 +110,8 @@ def announcement(rows: Mapping[str, ContainerRow]) -> dict[str, str]:
 
 
 def _amounts(row: ContainerRow) -> dict[str, dict[str, str]]:
-    limit, memory_limit = row.limit, memory_limit_of(row)
-    if limit is None and row.qos is QosClass.GUARANTEED:
-        limit = row.request
     requests = {"cpu": row.request, "memory": row.memory}
-    limits = {"cpu": limit, "memory": memory_limit}
+    limits = {"cpu": row.effective_limit, "memory": row.effective_memory_limit}
     return {"requests": _quantities(requests), "limits": _quantities(limits)}
 
 

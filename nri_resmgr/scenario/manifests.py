@@ -8,9 +8,9 @@ from typing import Final
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
-from nri_resmgr.scenario.pods import about_pod, run_of
+from nri_resmgr.scenario.pods import MOST_REPLICAS, amounts_of_pod, run_of
 from nri_resmgr.scenario.read import read_document
-from nri_resmgr.scenario.rows import read_texts
+from nri_resmgr.scenario.rows import ContainerRow, read_texts
 from nri_resmgr.scenario.steps import RunPods, Scenario
 
 # Kinds with a pod template, and their key for the number of pods.
@@ -22,7 +22,6 @@ _REPLICAS: Final = {
     "Job": "parallelism",
     "DaemonSet": "",
 }
-_MOST_REPLICAS: Final = 100_000
 _KINDS: Final = ("Pod", *_REPLICAS, "List")
 
 
@@ -36,42 +35,28 @@ def read_workload(text: str) -> Scenario:
         BadSyntax: The text is not YAML.
         BadSetting: The first mistake, or no manifest has pods.
     """
-    parts = list(_documents(text))
-    if not any(_is_manifest(part) for part in parts):
+    parts = _documents(text)
+    if not any(isinstance(part, Mapping) and "apiVersion" in part for part in parts):
         if len(parts) > 1:
             raise BadSetting("$", "a scenario is one document, but there are several")
         document = parts[0] if parts else None
-        return read_document(document, kind="TopologyAwarePolicy")
-    steps = [step for n, part in enumerate(parts) for step in _runs(part, _path(n))]
+        return read_document(document)
+    steps = [step for n, part in enumerate(parts) for step in _runs(part, f"$[{n}]")]
     if not steps:
         raise BadSetting("$", f"no manifest has pods; known kinds: {', '.join(_KINDS)}")
     return Scenario(machine="", document="", steps=tuple(steps))
 
 
-def _documents(text: str) -> Iterator[object]:
-    # Each is parsed on its own: parse_yaml limits the size of one document.
-    lines: list[str] = []
+def _documents(text: str) -> list[object]:
+    parts: list[list[str]] = [[]]
     for line in text.splitlines(keepends=True):
         if line.startswith("---") and line[3:].strip() in ("", "|", ">"):
-            yield from _parsed(lines)
-            lines = []
+            parts.append([])
         else:
-            lines.append(line)
-    yield from _parsed(lines)
-
-
-def _parsed(lines: list[str]) -> Iterator[object]:
-    found = parse_yaml("".join(lines))
-    if found is not None:
-        yield found
-
-
-def _path(number: int) -> str:
-    return f"$[{number}]"
-
-
-def _is_manifest(part: object) -> bool:
-    return isinstance(part, Mapping) and "apiVersion" in part
+            parts[-1].append(line)
+    # Each is parsed on its own: parse_yaml limits the size of one document.
+    documents = (parse_yaml("".join(lines)) for lines in parts)
+    return [document for document in documents if document is not None]
 
 
 def _runs(part: object, path: str) -> Iterator[RunPods]:
@@ -81,37 +66,31 @@ def _runs(part: object, path: str) -> Iterator[RunPods]:
         for place, item in enumerate(_list(top, "items")):
             yield from _runs(item, f"{top.at('items')}[{place}]")
     elif kind == "Pod":
-        yield _run(top, top.open_table("spec"), _metadata(top).name("name"), 1)
+        yield _run(top, top, 1)
     elif kind in _REPLICAS:
         spec = top.open_table("spec")
         key = _REPLICAS[kind]
-        replicas = spec.number(key, 0, _MOST_REPLICAS, 1) if key else 1
-        template = spec.open_table("template")
-        name = _metadata(top).name("name")
-        yield _run(template, template.open_table("spec"), name, replicas, top)
+        replicas = spec.number(key, 0, MOST_REPLICAS, 1) if key else 1
+        yield _run(spec.open_table("template"), top, replicas)
 
 
-def _run(
-    pod: Table, spec: Table, name: str, replicas: int, owner: Table | None = None
-) -> RunPods:
-    metadata = _metadata(pod)
-    namespace = _metadata(owner or pod).text("namespace", "")
-    about = about_pod(
-        namespace or metadata.text("namespace", "") or None,
-        read_texts(metadata, "labels"),
-        read_texts(metadata, "annotations"),
+def _run(pod: Table, owner: Table, replicas: int) -> RunPods:
+    metadata, named = pod.open_table("metadata"), owner.open_table("metadata")
+    namespace = named.text("namespace", "") or metadata.text("namespace", "")
+    about = ContainerRow(
+        namespace=namespace or None,
+        pod_labels=read_texts(metadata, "labels"),
+        annotations=read_texts(metadata, "annotations"),
     )
+    spec = pod.open_table("spec")
     containers = (_containers(spec, "initContainers"), _containers(spec, "containers"))
-    return run_of(name, about, containers, replicas)
+    own = amounts_of_pod(spec)
+    return run_of(named.name("name"), about, containers, replicas, own)
 
 
 def _containers(spec: Table, key: str) -> tuple[Table, ...]:
     rows = _list(spec, key)
     return tuple(_open(one, f"{spec.at(key)}[{n}]") for n, one in enumerate(rows))
-
-
-def _metadata(top: Table) -> Table:
-    return top.open_table("metadata")
 
 
 def _open(part: object, path: str) -> Table:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.policies.chosen_cpus import with_cpus_of_cgroups
+from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.decision import Reason
-from nri_resmgr.policy.events import ColdStartEnded, Event
+from nri_resmgr.policy.events import ColdStartEnded, Event, Rebalance
 from nri_resmgr.scenario.clock import Clock
 from nri_resmgr.stub import Container, LinuxResources, Pod
 from nri_resmgr.topology import Machine
@@ -25,7 +27,6 @@ class RefusedRequest(msgspec.Struct, frozen=True):
     Attributes:
         step: The step of the scenario, counted from 0.
         title: ``namespace/pod/container``, ``namespace/pod``, or ``configuration``.
-        why: The error message.
     """
 
     step: int
@@ -51,36 +52,39 @@ class DecisionNotes(DecisionObserver):
         """Note the reasons."""
         self.reasons |= {one.container: one for one in decision.reasons}
 
-    def refused(self, title: str, error: ResmgrError) -> None:
+    def refused(self, subject: Subject, error: ResmgrError) -> None:
         """Note a refusal."""
+        self.note_refusal(subject.title, error)
+
+    def note_refusal(self, title: str, error: ResmgrError) -> None:
+        """Note a refusal, also one that is not about a pod."""
         self.refusals.append(RefusedRequest(self.step, title, str(error)))
 
 
 class InProcessNode:
     """Calls the plugin as a runtime does; refused requests have no effect.
 
-    Args:
-        machine: The machine of the node.
-        document: The text of the configuration.
-
     Attributes:
         notes: Reasons of decisions, and refusals.
-        clock: The clock of the node.
         hints: Topology hints by container id.
-        plugin: The present plugin.
+        pods: The present pods, by id.
+        containers: The present containers, by id, as the kubelet requested them.
 
     Raises:
         BadSyntax: The text is not YAML.
         BadSetting: It has a mistake, or does not fit the machine.
     """
 
-    def __init__(self, machine: Machine, document: str) -> None:
+    def __init__(
+        self, machine: Machine, document: str, tree: Tree | None = None
+    ) -> None:
         self.notes, self.clock = DecisionNotes(), Clock()
         self.hints: dict[str, tuple[Hint, ...]] = {}
         self._machine = machine
         self._document = document
-        self._pods: dict[str, Pod] = {}
-        self._containers: dict[str, Container] = {}
+        self._tree = tree
+        self.pods: dict[str, Pod] = {}
+        self.containers: dict[str, Container] = {}
         self.plugin = self._make_plugin()
 
     @property
@@ -88,86 +92,80 @@ class InProcessNode:
         """The memory of the node, from which a kubelet computes OOM scores."""
         return Bytes(sum(node.memory for node in self._machine.nodes))
 
-    @property
-    def pods(self) -> Mapping[str, Pod]:
-        """The present pods, by id."""
-        return self._pods
-
-    @property
-    def containers(self) -> Mapping[str, Container]:
-        """The present containers, by id, as the kubelet requested them."""
-        return self._containers
-
     def run_pod(self, pod: Pod) -> bool:
         """Run a sandbox; return whether it runs."""
         if self._succeeds(lambda: self.plugin.run_pod_sandbox(pod)):
-            self._pods[pod.id] = pod
-        return pod.id in self._pods
+            self.pods[pod.id] = pod
+        return pod.id in self.pods
 
     def create(self, pod: str, container: Container) -> bool:
         """Create a container; return whether it was created."""
         made = msgspec.structs.replace(
             container, pod_sandbox_id=pod, created_at=self.clock.tick()
         )
-        if self._succeeds(lambda: self.plugin.create_container(self._pods[pod], made)):
-            self._containers[made.id] = made
-        return made.id in self._containers
+        if self._succeeds(lambda: self.plugin.create_container(self.pods[pod], made)):
+            self.containers[made.id] = made
+        return made.id in self.containers
 
     def update(self, key: str, resources: LinuxResources) -> bool:
         """Update a container's resources; return whether they were updated."""
-        container = self._containers[key]
-        pod, now = self._pods[container.pod_sandbox_id], self._as_pinned(container)
+        container = self.containers[key]
+        pod, now = self.pods[container.pod_sandbox_id], self._as_pinned(container)
         if self._succeeds(lambda: self.plugin.update_container(pod, now, resources)):
-            self._containers[key] = _with(container, resources)
+            self.containers[key] = _with(container, resources)
             return True
         return False
 
     def start(self, key: str) -> None:
         """Start a container."""
         made = msgspec.structs.replace(
-            self._containers[key], started_at=self.clock.tick()
+            self.containers[key], started_at=self.clock.tick()
         )
-        self._containers[key] = made
-        self.plugin.start_container(self._pods[made.pod_sandbox_id], made)
+        self.containers[key] = made
+        self.plugin.start_container(self.pods[made.pod_sandbox_id], made)
 
     def stop(self, key: str) -> None:
         """Stop a container and remove it."""
-        container = self._containers.pop(key)
-        pod = self._pods[container.pod_sandbox_id]
+        container = self.containers.pop(key)
+        pod = self.pods[container.pod_sandbox_id]
         self.plugin.stop_container(pod, container)
         self.plugin.remove_container(pod, container)
 
     def stop_pod(self, key: str) -> None:
         """Stop and remove a pod and its containers."""
-        for one in tuple(self._containers.values()):
+        for one in tuple(self.containers.values()):
             if one.pod_sandbox_id == key:
                 self.stop(one.id)
-        pod = self._pods.pop(key)
+        pod = self.pods.pop(key)
         self.plugin.stop_pod_sandbox(pod)
         self.plugin.remove_pod_sandbox(pod)
 
     def reconfigure(self, document: str) -> None:
         """Apply another configuration; an invalid one is a refusal."""
-        if self._succeeds_or_notes(
-            lambda: self.plugin.reconfigure(parse_config(document))
+        if self._succeeds(
+            lambda: self.plugin.reconfigure(self._config_of(document)), "configuration"
         ):
             self._document = document
 
     def change_machine(self, machine: Machine) -> None:
         """Change the CPUs or memory of the machine."""
-        if self._succeeds_or_notes(lambda: self.plugin.change_machine(machine)):
+        if self._succeeds(lambda: self.plugin.change_machine(machine), "configuration"):
             self._machine = machine
+
+    def rebalance(self, event: Rebalance) -> None:
+        """Rebalance; a policy that does not is a refusal."""
+        self._succeeds(lambda: self.plugin.rebalance(event), "rebalance")
 
     def restart(self, *, restores: bool) -> None:
         """Start the plugin again, or only synchronize it again with its state."""
-        present = [self._as_pinned(one) for one in self._containers.values()]
+        present = [self._as_pinned(one) for one in self.containers.values()]
         if not restores:
             self.plugin = self._make_plugin()
-        self.plugin.synchronize(tuple(self._pods.values()), present)
+        self.plugin.synchronize(tuple(self.pods.values()), present)
 
     def end_cold_start(self, key: str) -> None:
         """End the cold start of a container."""
-        self.clock.fire_now(ColdStartEnded(self._containers[key].id))
+        self.clock.fire_now(ColdStartEnded(self.containers[key].id))
 
     def of(
         self, container: Container, machine: Machine, *_: object, **__: object
@@ -177,23 +175,21 @@ class InProcessNode:
 
     def _make_plugin(self) -> ResourcePolicy:
         plugin_options = PluginOptions(timers=self.clock.timers, hints=self)
-        config, observers = parse_config(self._document), (self.notes,)
+        config, observers = self._config_of(self._document), (self.notes,)
         return ResourcePolicy(
             self._machine, config, plugin_options=plugin_options, observers=observers
         )
 
-    def _succeeds(self, call: Callable[[], object]) -> bool:
-        try:
-            call()
-        except ResmgrError:
-            return False  # the plugin has notified `DecisionNotes`
-        return True
+    def _config_of(self, document: str) -> PolicyConfig:
+        # Resolved here, so that nothing else is read of the host.
+        return with_cpus_of_cgroups(parse_config(document), self._tree)
 
-    def _succeeds_or_notes(self, call: Callable[[], object]) -> bool:
+    def _succeeds(self, call: Callable[[], object], title: str = "") -> bool:
         try:
             call()
         except ResmgrError as error:
-            self.notes.refused("configuration", error)
+            if title:  # of a request the plugin itself has notified `DecisionNotes`
+                self.notes.note_refusal(title, error)
             return False
         return True
 

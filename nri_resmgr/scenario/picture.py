@@ -5,7 +5,7 @@ from __future__ import annotations
 import colorsys
 import html
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from nri_resmgr.scenario.findings import Findings, PlacedContainer
 from nri_resmgr.scenario.floorplan import TILE, Box, floor_plan
@@ -16,6 +16,9 @@ _LEGEND_WIDTH: Final = 640
 _MARGIN: Final = 12
 _MOST_STRIPES: Final = 4  # more would not be distinguishable
 _GOLDEN: Final = 0.618034  # of the circle of hues: neighbours are far apart
+
+# The containers of each CPU, with their colours.
+_ContainersByCpu: TypeAlias = dict[int, list[tuple[PlacedContainer, str]]]
 
 # Greys that are readable on white and black; other colours follow the preference.
 _STYLE: Final = """
@@ -51,7 +54,7 @@ def picture_svg(found: Findings) -> str:
         f"<title>{_text(found.kind)}: {len(found.placements)} containers</title>",
         f"<style>{_STYLE}</style>",
         f'<g transform="translate({_MARGIN} {_MARGIN})">',
-        *_boxes(plan, _ContainersByCpu(found.placements)),
+        *_boxes(plan, _by_cpu(found.placements)),
         "</g>",
         *rows,
         "</svg>",
@@ -70,18 +73,12 @@ def picture_html(found: Findings) -> str:
     )
 
 
-class _ContainersByCpu:
-    """The containers of each CPU, with their colours."""
-
-    def __init__(self, placements: Sequence[PlacedContainer]) -> None:
-        self._by_cpu: dict[int, list[tuple[PlacedContainer, str]]] = {}
-        for number, one in enumerate(placements):
-            for cpu in one.cpus:
-                here = self._by_cpu.setdefault(cpu, [])
-                here.append((one, colour_of(number)))
-
-    def on(self, cpu: int) -> list[tuple[PlacedContainer, str]]:
-        return self._by_cpu.get(cpu, [])
+def _by_cpu(placements: Sequence[PlacedContainer]) -> _ContainersByCpu:
+    found: _ContainersByCpu = {}
+    for number, one in enumerate(placements):
+        for cpu in one.cpus:
+            found.setdefault(cpu, []).append((one, colour_of(number)))
+    return found
 
 
 def colour_of(number: int) -> str:
@@ -94,7 +91,7 @@ def colour_of(number: int) -> str:
 def _boxes(box: Box, containers: _ContainersByCpu) -> Iterator[str]:
     yield f'<g transform="translate({box.x:g} {box.y:g})">'
     if box.kind == "cpu":
-        yield from _cpu(int(box.label), containers.on(int(box.label)))
+        yield from _cpu(int(box.label), containers.get(int(box.label), []))
     else:
         yield (
             f'<rect class="{box.kind}" width="{box.width:g}" '

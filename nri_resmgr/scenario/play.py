@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
+from nri_resmgr.config import BadSetting
+from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.scenario.clock import NANOSECONDS
 from nri_resmgr.scenario.kubelet import (
     announcement,
@@ -36,28 +37,12 @@ from nri_resmgr.scenario.steps import (
     Wait,
 )
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import InputError
 
 _NO_ROW: Final = ContainerRow()
 
 
-@dataclass(eq=False)
-class BadStep(InputError):
-    """A step does not fit the present state of the node."""
-
-    path: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.why}"
-
-
 class Player:
-    """Plays scenarios on a node.
-
-    Args:
-        node: The node.
-    """
+    """Plays scenarios on a node."""
 
     def __init__(self, node: InProcessNode) -> None:
         self._node = node
@@ -79,7 +64,7 @@ class Player:
             The number of the step that was played.
 
         Raises:
-            BadStep: A step names a missing object, or creates an existing one.
+            BadSetting: A step names a missing object, or creates an existing one.
             BadMachineSpec: The text is not the spec of a machine.
         """
         for step in scenario.steps:
@@ -100,14 +85,15 @@ class Player:
             case Create(name, row):
                 if self._pod(_pod_id(step), row):
                     self._create(name, row, _pod_id(step))
-            case AnnouncePod(pod, rows):
+            case AnnouncePod(pod, rows, overhead):
                 self._annotations.setdefault(pod, {}).update(announcement(rows))
-                self._pod(pod, next(iter(rows.values()), _NO_ROW))
+                first = next(iter(rows.values()), overhead or _NO_ROW)
+                self._pod(pod, first, overhead=overhead)
             case StopPod(pod):
                 self._end_pod(pod)
             case Delete(name):
                 self._delete(name)
-            case Reconfigure() | Hotplug() | Restart() | Wait():
+            case Reconfigure() | Hotplug() | Restart() | Wait() | Rebalance():
                 self._change(step)
             case _:
                 if self._exists(step.name):
@@ -128,7 +114,7 @@ class Player:
             case Stop(name) | Remove(name):
                 self._node.stop(name)
 
-    def _change(self, step: Reconfigure | Hotplug | Restart | Wait) -> None:
+    def _change(self, step: Reconfigure | Hotplug | Restart | Wait | Rebalance) -> None:
         node = self._node
         match step:
             case Reconfigure(document):
@@ -137,19 +123,19 @@ class Player:
                 node.change_machine(parse_spec(machine))
                 if document:
                     node.reconfigure(document)
+            case Rebalance():
+                node.rebalance(step)
             case Restart(restores, None):
                 node.restart(restores=restores)
             case Restart():
-                why = (
-                    "expected remembering or forgetting: the node lists its containers"
-                )
-                raise BadStep(self._at, why)
+                expected = "expected remembering or forgetting"
+                raise BadSetting(self._at, f"{expected}: the node lists its containers")
             case Wait(seconds):
                 node.clock.pass_until(node.clock.now + seconds * NANOSECONDS)
 
     def _run(self, step: RunPods) -> None:
         if step.name in self._pods_of_run:
-            raise BadStep(self._at, f"{step.name!r} runs already")
+            raise BadSetting(self._at, f"{step.name!r} runs already")
         pods = self._pods_of_run[step.name] = []
         for number in range(step.replicas):
             name = step.name if step.replicas == 1 else f"{step.name}-{number}"
@@ -161,7 +147,7 @@ class Player:
 
     def _delete(self, name: str) -> None:
         if name not in self._pods_of_run:
-            raise BadStep(self._at, f"no step has run {name!r}")
+            raise BadSetting(self._at, f"no step has run {name!r}")
         for pod in self._pods_of_run.pop(name):
             self._end_pod(pod)
 
@@ -173,17 +159,24 @@ class Player:
                 if name in step.once:
                     self._node.stop(key)
 
-    def _pod(self, key: str, row: ContainerRow, name: str = "") -> bool:
+    def _pod(
+        self,
+        key: str,
+        row: ContainerRow,
+        name: str = "",
+        overhead: ContainerRow | None = None,
+    ) -> bool:
         if key in self._node.pods:
             return True
         known = self._annotations.get(key, {})
         annotations: Mapping[str, str] = {**(row.annotations or {}), **known}
-        pod = pod_of(name or key, msgspec.structs.replace(row, annotations=annotations))
+        row = msgspec.structs.replace(row, annotations=annotations)
+        pod = pod_of(name or key, row, overhead)
         return self._node.run_pod(msgspec.structs.replace(pod, id=key))
 
     def _create(self, key: str, row: ContainerRow, pod: str) -> bool:
         if key in self._node.containers:
-            raise BadStep(self._at, f"container {key!r} exists already")
+            raise BadSetting(self._at, f"container {key!r} exists already")
         self._rows[key] = row
         self._node.hints[key] = row.hints or ()
         made = self._node.create(pod, container_of(key, row, self._node.capacity))
@@ -196,11 +189,11 @@ class Player:
             return True
         if name in self._refused:
             return False  # a step on a refused container is ignored
-        raise BadStep(self._at, f"there is no container {name!r}")
+        raise BadSetting(self._at, f"there is no container {name!r}")
 
     def _end_pod(self, pod: str) -> None:
         if pod not in self._node.pods:
-            raise BadStep(self._at, f"there is no pod {pod!r}")
+            raise BadSetting(self._at, f"there is no pod {pod!r}")
         self._node.stop_pod(pod)
 
 

@@ -10,8 +10,10 @@ import yaml
 
 from nri_resmgr.config import API_VERSION, BadSetting
 from nri_resmgr.config.kinds import find_kind
+from nri_resmgr.config.policy_config import MOST_MOVED
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
+from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.scenario.pods import read_run
 from nri_resmgr.scenario.rows import ROW_KEYS, read_row
 from nri_resmgr.scenario.steps import (
@@ -32,11 +34,17 @@ from nri_resmgr.scenario.steps import (
     Update,
     Wait,
 )
+from nri_resmgr.values import CpuSet, InputError
 
 # Short names of the built-in kinds of documents, for steps that switch.
 KINDS: Final = {
     "balloons": "BalloonsPolicy",
+    "none": "NonePolicy",
     "static": "StaticPolicy",
+    "static-plus": "StaticPlusPolicy",
+    "static-pools": "StaticPoolsPolicy",
+    "dynamic-pools": "DynamicPoolsPolicy",
+    "podpools": "PodpoolsPolicy",
     "topology-aware": "TopologyAwarePolicy",
 }
 
@@ -61,7 +69,9 @@ def read_scenario(text: str, *also: str, kind: str = "TopologyAwarePolicy") -> S
     return read_document(parse_yaml(text), *also, kind=kind)
 
 
-def read_document(document: object, *also: str, kind: str) -> Scenario:
+def read_document(
+    document: object, *also: str, kind: str = "TopologyAwarePolicy"
+) -> Scenario:
     """Read a parsed scenario; see `read_scenario`."""
     top = Table.read(document, *_TOP, *also)
     rows = top.rows.get("story")
@@ -132,7 +142,10 @@ class _Steps:
 
     def expects(self, table: Table) -> Step:
         rows = self._rows(table, "expects", _POD_ROW)
-        return AnnouncePod(table.name("pod"), rows)
+        overhead = None
+        if "overhead" in table.rows:
+            overhead = read_row(table.table("overhead", *_POD_ROW))
+        return AnnouncePod(table.name("pod"), rows, overhead)
 
     def restart(self, table: Table) -> Step:
         match table.rows["restart"]:
@@ -167,16 +180,22 @@ def _reconfigure(steps: _Steps, table: Table) -> Step:
     return Reconfigure(steps.document(table.rows.get("reconfigure")))
 
 
-def _wait(_: _Steps, table: Table) -> Step:
-    return Wait(table.number("wait", 0, _LONGEST, 0))
-
-
-def _run(_: _Steps, table: Table) -> Step:
-    return read_run(table)
+def _rebalance(table: Table) -> Step:
+    limit = table.number("rebalance", 1, MOST_MOVED, 1)
+    rows = table.open_table("busy")
+    busy: dict[int, int] = {}
+    for cpus in rows.rows:
+        percent = rows.number(cpus, 0, 100, 0)
+        try:
+            busy |= dict.fromkeys(CpuSet.parse(cpus), percent * 10)
+        except InputError as error:
+            raise BadSetting(rows.at(cpus), str(error)) from None
+    return Rebalance(limit, busy)
 
 
 _RUN_KEYS: Final = (
     "replicas",
+    "resources",
     "namespace",
     "labels",
     "annotations",
@@ -185,7 +204,7 @@ _RUN_KEYS: Final = (
 )
 _Reader = Callable[[_Steps, Table], Step]
 _READERS: Final[Mapping[str, tuple[tuple[str, ...], _Reader]]] = {
-    "run": (_RUN_KEYS, _run),
+    "run": (_RUN_KEYS, lambda _, table: read_run(table)),
     "delete": ((), partial(_named, "delete", Delete)),
     "create": (ROW_KEYS, _create),
     "update": (ROW_KEYS, _update),
@@ -193,9 +212,10 @@ _READERS: Final[Mapping[str, tuple[tuple[str, ...], _Reader]]] = {
     "stop": ((), partial(_named, "stop", Stop)),
     "remove": ((), partial(_named, "remove", Remove)),
     "stop-pod": ((), partial(_named, "stop-pod", StopPod)),
-    "expects": (("pod",), _Steps.expects),
-    "wait": ((), _wait),
+    "expects": (("pod", "overhead"), _Steps.expects),
+    "wait": ((), lambda _, table: Wait(table.number("wait", 0, _LONGEST, 0))),
     "cold-start-ends": ((), partial(_named, "cold-start-ends", EndColdStart)),
+    "rebalance": (("busy",), lambda _, table: _rebalance(table)),
     "restart": ((), _Steps.restart),
     "reconfigure": ((), _reconfigure),
     "hotplug": ((), _Steps.hotplug),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 from google.protobuf.message import Message
 
 from nri_resmgr.policy.decision import PinUpdate, Reason
+from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.recordings.entries import (
     Answered,
     Called,
@@ -16,6 +18,7 @@ from nri_resmgr.recordings.entries import (
     Entry,
     Header,
     MachineChanged,
+    Rebalancing,
     RecordedCheckpoint,
     RecordedRefusal,
 )
@@ -35,23 +38,16 @@ from nri_resmgr.scenario.sent_values import (
     containers_in,
     sent_values_in,
 )
-from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import ResmgrError
 
-T = TypeVar("T")
-
 # Events without a request: no reply carries their updates.
-_WITHOUT_REQUEST: Final = ("ColdStartEnded", "Synchronized")
-_CREATE: Final = "CreateContainer"
+_WITHOUT_REQUEST: Final = ("ColdStartEnded", "Rebalance", "Synchronized")
 
 
 class Replay:
     """Replays a recording once.
 
-    Args:
-        header: The header of the recording.
-        entries: All entries: hints and answers are needed before their time.
-        replacements: Parts that replace those of the recording.
+    It needs all entries at once: hints and answers are used before their time.
     """
 
     def __init__(
@@ -70,8 +66,20 @@ class Replay:
         self._suspects: list[ReplayDifference] = []
         self._refusals = dict(_refusals(entries))
         machine = replacements.machine or header.machine
-        answers = () if replacements != AS_RECORDED else tuple(_answers(entries))
-        self._plugin = ReplayedPlugin(header, machine, _hints(entries), answers)
+        hints = {
+            container: found
+            for entry in entries
+            if isinstance(entry, Decided)
+            for container, found in entry.hints
+        }
+        # With other parts the plugin makes other calls.
+        answered = entries if replacements == AS_RECORDED else ()
+        answers = [
+            entry
+            for entry in answered
+            if isinstance(entry, Answered) and entry.method == "UpdateContainers"
+        ]
+        self._plugin = ReplayedPlugin(header, machine, hints, answers)
 
     async def run(self) -> Outcome:
         """Replay it.
@@ -100,16 +108,27 @@ class Replay:
                 self._compare_answer(entry)
             case Decided():
                 self._compare_decision(entry)
+            case Rebalancing(event=event):
+                self._rebalance(entry.time, event)
             case RecordedCheckpoint(text=text):
                 self._plugin.restore(text)
             case Configured(text=text) if self._replacements.document is None:
-                self._try(entry.time, "configuration", self._plugin.configure, text)
+                change = partial(self._plugin.configure, text)
+                self._try(entry.time, "configuration", change)
             case MachineChanged(machine=machine) if self._replacements.machine is None:
-                self._try(entry.time, "machine", self._plugin.change_machine, machine)
+                # `policy` builds a missing one, which may fail as well.
+                plugin = self._plugin
+                self._try(
+                    entry.time, "machine", lambda: plugin.policy.change_machine(machine)
+                )
 
-    def _try(self, time: int, what: str, change: Callable[[T], None], value: T) -> None:
+    def _rebalance(self, time: int, event: Rebalance) -> None:
+        plugin = self._plugin
+        self._try(time, "rebalance", lambda: plugin.policy.rebalance(event))
+
+    def _try(self, time: int, what: str, change: Callable[[], object]) -> None:
         try:
-            change(value)
+            change()
         except ResmgrError as error:
             self._differences.compare(time, "node", what, ("accepted", error))
 
@@ -140,7 +159,7 @@ class Replay:
         if request is None or reply is None:
             return
         created = ""
-        if entry.method == _CREATE:
+        if entry.method == "CreateContainer":
             created = next(one.id for one in containers_in(request))
         title = _request_title(request)
         # In a dry run, replies have no errors.
@@ -151,12 +170,9 @@ class Replay:
         # A sentence with other numbers is no difference.
         if entry.method != "Configure" and not all(pair):
             self._differences.compare(entry.time, title, REFUSED, pair)
-        then, now = (
-            sent_values_in(entry.body, created),
-            sent_values_in(reply.body, created),
-        )
         if not (entry.code or reply.code):
-            self._suspect(entry.time, then, now)
+            then = sent_values_in(entry.body, created)
+            self._suspect(entry.time, then, sent_values_in(reply.body, created))
 
     def _suspect(
         self, time: int, then: Mapping[str, SentValues], now: Mapping[str, SentValues]
@@ -205,14 +221,6 @@ def _pins(updates: Iterable[PinUpdate]) -> dict[str, SentValues]:
     }
 
 
-def _hints(entries: Sequence[Entry]) -> dict[str, tuple[Hint, ...]]:
-    found: dict[str, tuple[Hint, ...]] = {}
-    for entry in entries:
-        if isinstance(entry, Decided):
-            found |= dict(entry.hints)
-    return found
-
-
 def _refusals(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
     """Yield the request of each refusal, which is recorded after the reply."""
     last = 0
@@ -221,12 +229,6 @@ def _refusals(entries: Sequence[Entry]) -> Iterator[tuple[int, str]]:
             last = entry.number
         elif isinstance(entry, RecordedRefusal):
             yield last, entry.why
-
-
-def _answers(entries: Sequence[Entry]) -> Iterator[Answered]:
-    for entry in entries:
-        if isinstance(entry, Answered) and entry.method == "UpdateContainers":
-            yield entry
 
 
 def _title(request: Any, container: ContainerMessage) -> str:

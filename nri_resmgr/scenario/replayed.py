@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 from google.protobuf.message import Message
@@ -14,7 +15,7 @@ from google.protobuf.message import Message
 from nri_proto import PLUGIN_METHODS, NriLevel
 from nri_proto.levels import SAFE_UPDATES
 from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
-from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
@@ -39,8 +40,6 @@ from nri_resmgr.values import InputError, ResmgrError
 
 Hints = Mapping[str, tuple[Hint, ...]]
 
-_NO_ANSWERS: Final[tuple[Answered, ...]] = ()
-
 
 class ReplayedReply(msgspec.Struct, frozen=True):
     """The reply to a request.
@@ -48,7 +47,6 @@ class ReplayedReply(msgspec.Struct, frozen=True):
     Attributes:
         body: The message; None for an error.
         code: The ttRPC status of an error; 0 for none.
-        why: The error message.
     """
 
     body: Message | None = None
@@ -59,11 +57,7 @@ class ReplayedReply(msgspec.Struct, frozen=True):
 class ReplayedPlugin(DecisionObserver):
     """Passes recorded requests to the real plugin.
 
-    Args:
-        header: The header of the recording.
-        machine: The machine of the node.
-        hints: Topology hints by container id.
-        answers: The runtime's answers to our calls, in order.
+    The plugin's own calls get *answers*, those of the recorded runtime, in order.
 
     Attributes:
         clock: Set to the time of each request.
@@ -77,7 +71,7 @@ class ReplayedPlugin(DecisionObserver):
         header: Header,
         machine: Machine,
         hints: Hints,
-        answers: Iterable[Answered] = _NO_ANSWERS,
+        answers: Iterable[Answered],
     ) -> None:
         self.clock = Clock(header.time)
         self.reasons: dict[str, Reason] = {}
@@ -105,7 +99,8 @@ class ReplayedPlugin(DecisionObserver):
         Raises:
             ResmgrError: The text has a mistake, or does not fit the machine.
         """
-        config = parse_config(text)
+        # The daemon accepted it, whatever it took from containers.
+        config = msgspec.structs.replace(parse_config(text), allow_loss=True)
         if self._policy is not None:
             if config != self._policy.config:
                 self._policy.reconfigure(config)
@@ -125,14 +120,6 @@ class ReplayedPlugin(DecisionObserver):
             saved = read_checkpoint(text)
             self.policy.restore_from(lambda policy: _state_for(policy, saved))
 
-    def change_machine(self, machine: Machine) -> None:
-        """Change the machine.
-
-        Raises:
-            ResmgrError: The configuration does not fit it.
-        """
-        self.policy.change_machine(machine)
-
     def answer(self, method: str, request: Message) -> ReplayedReply:
         """Answer a request as the stub would."""
         self.refusal = ""
@@ -150,11 +137,26 @@ class ReplayedPlugin(DecisionObserver):
                 return
             await asyncio.wait(others)
 
+    @property
+    def may_call(self) -> bool:
+        """True if the recorded runtime took calls."""
+        match self._header.unsolicited_updates:
+            case "always":
+                return True
+            case "never":
+                return False
+        return self._level is not None and self._level >= SAFE_UPDATES
+
+    @property
+    def quiet_seconds(self) -> float:
+        """Without end: a replay does not wait for its time."""
+        return math.inf
+
     async def update_containers(
         self, _updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
         """Take updates; see `nri_resmgr.stub.update_sender.ContainerUpdater`."""
-        if not self._may_call():
+        if not self.may_call:
             raise UnsolicitedUpdatesUnsafe(self._level)
         if self._answers:
             answered = self._answers.popleft()
@@ -174,17 +176,9 @@ class ReplayedPlugin(DecisionObserver):
         self.updates[type(event).__name__] = decision.updates
         self.reasons |= {one.container: one for one in decision.reasons}
 
-    def refused(self, _title: str, error: ResmgrError) -> None:
+    def refused(self, _subject: Subject, error: ResmgrError) -> None:
         """Keep the message: in a dry run, no reply has it."""
         self.refusal = str(error)
-
-    def _may_call(self) -> bool:
-        match self._header.unsolicited_updates:
-            case "always":
-                return True
-            case "never":
-                return False
-        return self._level is not None and self._level >= SAFE_UPDATES
 
     def _answer(self, method: str, request: Any) -> Message:
         match method:
@@ -213,15 +207,17 @@ class ReplayedPlugin(DecisionObserver):
 
     def _event(self, route: EventRoute, request: Any) -> Message:
         policy, name = self.policy, route.handler
-        handler = self._handlers.get(name) if policy and self._handlers else None
+        handler = (
+            self._handlers.by_name.get(name) if policy and self._handlers else None
+        )
         result = handler(*route.arguments(request)) if handler else None
         response: Message | None = route.encode(result, request)
-        pending = policy.updates.pending
+        updates = policy.updates
         if isinstance(response, UpdatesResponse):
-            pending.attach(response, busy=request.container.id)
+            updates.attach(response, busy=request.container.id)
         if route.ends:
-            pending.forget(request.container.id)
-        return response or PLUGIN_METHODS[route.event.method].response()
+            updates.pending.forget(request.container.id)
+        return response or PLUGIN_METHODS[route.method].response()
 
 
 def _state_for(

@@ -34,27 +34,6 @@ QOS: Final = {
     "best-effort": QosClass.BEST_EFFORT,
 }
 
-ROW_KEYS: Final = (
-    *QOS,
-    "limit",
-    "memory",
-    "memory-limit",
-    "hugepages",
-    "pod",
-    "name",
-    "namespace",
-    "slot",
-    "labels",
-    "tags",
-    "pod-labels",
-    "pod-tags",
-    "annotations",
-    "hints",
-    "created",
-    "started",
-    "present",
-)
-
 _LATEST: Final = (1 << 63) - 1
 _MOST_PAGES: Final = 1 << 40
 
@@ -73,15 +52,15 @@ class ContainerRow(msgspec.Struct, frozen=True):
         name: Name in the pod; by default the name in the scenario.
         namespace: Namespace of the pod; by default ``default``.
         slot: The name by which it replaces another container of the pod.
-        labels: Labels of the container.
         tags: Annotations of the container.
-        pod_labels: Labels of the pod.
         pod_tags: Other annotations of the pod.
         annotations: Annotations of the pod that the plugin reads.
-        hints: Topology hints.
+        env: Environment variables of the container.
+        args: Its command line, as far as it is known: that of its image is not.
         created: UNIX nanoseconds.
         started: UNIX nanoseconds.
         present: The pinning in force, ``0-3 on 0 with 512``.
+        of_pod: The amounts that its pod itself has (``spec.resources``).
     """
 
     qos: QosClass | None = None
@@ -99,10 +78,13 @@ class ContainerRow(msgspec.Struct, frozen=True):
     pod_labels: Texts | None = None
     pod_tags: Texts | None = None
     annotations: Texts | None = None
+    env: Texts | None = None
+    args: tuple[str, ...] | None = None
     hints: tuple[Hint, ...] | None = None
     created: int | None = None
     started: int | None = None
     present: str | None = None
+    of_pod: ContainerRow | None = None
 
     def over(self, known: ContainerRow) -> ContainerRow:
         """Return *known* with the given values of this row."""
@@ -114,17 +96,45 @@ class ContainerRow(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(known, **given)
 
     @property
+    def effective_limit(self) -> MilliCpus | None:
+        """The CPU limit; of a Guaranteed container by default the request."""
+        if self.limit is None and self.qos is QosClass.GUARANTEED:
+            return self.request
+        return self.limit
+
+    @property
+    def effective_memory_limit(self) -> Bytes | None:
+        """The memory limit; of a Guaranteed container by default the request."""
+        if self.memory_limit is None and self.qos is QosClass.GUARANTEED:
+            return self.memory
+        return self.memory_limit
+
+    @property
+    def environment(self) -> tuple[str, ...]:
+        """The environment variables as runtimes have them, ``NAME=value``."""
+        return tuple(f"{name}={value}" for name, value in (self.env or {}).items())
+
+    @property
     def pinned(self) -> Pin:
         """The pinning in force, by default with the kubelet's shares."""
         return NO_PIN if self.present is None else _pin(self.present, self.request)
 
 
+# A QoS class has the request as its value.
+ROW_KEYS: Final = (
+    *QOS,
+    *(
+        name.replace("_", "-")
+        for name in ContainerRow.__struct_fields__
+        if name not in ("qos", "request", "of_pod")
+    ),
+)
+
+
 def read_row(table: Table, *, must_have_qos: bool = True) -> ContainerRow:
     """Read a container from a mapping with `ROW_KEYS`, and possibly others.
 
-    Args:
-        table: The mapping.
-        must_have_qos: Whether the QoS class is required: for a new container.
+    A new container must have a QoS class.
 
     Raises:
         BadSetting: A value is invalid, or the QoS class is missing or given twice.
@@ -133,16 +143,16 @@ def read_row(table: Table, *, must_have_qos: bool = True) -> ContainerRow:
     request = None
     if qos is not None:
         # "best-effort:" without a value is valid as well.
-        request = _amount(table, qos, parse_cpus) or MilliCpus(0)
+        request = read_amount(table, qos, parse_cpus) or MilliCpus(0)
     present = table.text("present", "") or None
     if present is not None:
-        _read(table, "present", partial(_pin, present, request))
+        read_value(table, "present", partial(_pin, present, request))
     return ContainerRow(
         qos=None if qos is None else QOS[qos],
         request=request,
-        limit=_amount(table, "limit", parse_cpus),
-        memory=_amount(table, "memory", parse_bytes),
-        memory_limit=_amount(table, "memory-limit", parse_bytes),
+        limit=read_amount(table, "limit", parse_cpus),
+        memory=read_amount(table, "memory", parse_bytes),
+        memory_limit=read_amount(table, "memory-limit", parse_bytes),
         hugepages=_hugepages(table),
         pod=table.text("pod", "") or None,
         name=table.text("name", "") or None,
@@ -153,6 +163,8 @@ def read_row(table: Table, *, must_have_qos: bool = True) -> ContainerRow:
         pod_labels=read_texts(table, "pod-labels"),
         pod_tags=read_texts(table, "pod-tags"),
         annotations=read_texts(table, "annotations"),
+        env=read_texts(table, "env"),
+        args=table.texts("args") if "args" in table.rows else None,
         hints=_hints(table),
         created=_time(table, "created"),
         started=_time(table, "started"),
@@ -180,16 +192,18 @@ def _qos(table: Table, *, must_have_qos: bool) -> str | None:
     return given[0] if given else None
 
 
-def _read(table: Table, key: str, parse: Callable[[], _T]) -> _T:
+def read_value(table: Table, key: str, parse: Callable[[], _T]) -> _T:
+    """Read a value; a mistake that *parse* finds is reported with the key."""
     try:
         return parse()
     except (InputError, ValueError) as error:
         raise BadSetting(table.at(key), str(error)) from None
 
 
-def _amount(table: Table, key: str, parse: Callable[[str], _T]) -> _T | None:
+def read_amount(table: Table, key: str, parse: Callable[[str], _T]) -> _T | None:
+    """Read text or a number by a parser of text; None if it is missing."""
     text = table.amount(key)
-    return None if text is None else _read(table, key, partial(parse, text))
+    return None if text is None else read_value(table, key, partial(parse, text))
 
 
 def _time(table: Table, key: str) -> int | None:
@@ -202,7 +216,7 @@ def _hugepages(table: Table) -> tuple[HugePages, ...] | None:
     counts = table.open_table("hugepages")
     return tuple(
         HugePages(
-            _read(counts, size, partial(parse_bytes, size)),
+            read_value(counts, size, partial(parse_bytes, size)),
             counts.number(size, 1, _MOST_PAGES, 0),
         )
         for size in counts.rows
@@ -213,7 +227,7 @@ def _hints(table: Table) -> tuple[Hint, ...] | None:
     if "hints" not in table.rows:
         return None
     return tuple(
-        _read(table, f"hints[{place}]", partial(_hint, text))
+        read_value(table, f"hints[{place}]", partial(_hint, text))
         for place, text in enumerate(table.texts("hints", ()))
     )
 

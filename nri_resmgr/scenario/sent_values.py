@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
 from google.protobuf.message import Message
-
-from nri_proto import nri_pb2
 
 
 class SentValues(msgspec.Struct, frozen=True):
     """The values that were sent for a container; empty for values that were not.
 
     Attributes:
-        cpus: A list of CPUs.
-        mems: A list of memory nodes.
         shares: The CPU weight; 0 if it was not sent.
         more: Scheduler and I/O priority, in the text format of protobuf.
     """
@@ -47,13 +43,16 @@ def sent_values_in(
 ) -> Mapping[str, SentValues]:
     """Return the values in a reply or a call of the plugin, by container.
 
-    Args:
-        message: A message of any method.
-        created: The container that the message adjusts, if it adjusts one.
+    *created* is the container that the message adjusts, if it adjusts one.
     """
     if message is None:
         return {}
-    found = {one.container_id: _of(one.linux) for one in _updates(message)}
+    found = {
+        one.container_id: _of(one.linux)
+        for field, updates in message.ListFields()
+        if field.name == "update"
+        for one in updates
+    }
     if created and "adjust" in message.DESCRIPTOR.fields_by_name:
         found[created] = _of(message.adjust.linux)  # type: ignore[attr-defined] # as just seen
     return {key: values for key, values in found.items() if values}
@@ -73,12 +72,6 @@ def containers_in(request: Message) -> Iterator[ContainerMessage]:
         if field.name == "container":
             yield content
         elif field.name == "containers":
-            yield from content
-
-
-def _updates(message: Message) -> Iterable[nri_pb2.ContainerUpdate]:
-    for field, content in message.ListFields():
-        if field.name == "update":
             yield from content
 
 

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.scenario.rows import ContainerRow
 
 Rows: TypeAlias = Mapping[str, ContainerRow]
@@ -51,10 +52,15 @@ class StopPod(msgspec.Struct, frozen=True):
 
 
 class AnnouncePod(msgspec.Struct, frozen=True):
-    """Run a pod that announces the requests of its containers."""
+    """Run a pod that announces the requests of its containers.
+
+    Attributes:
+        overhead: What the pod itself needs beside them; None for nothing.
+    """
 
     pod: str
     expects: Rows
+    overhead: ContainerRow | None = None
 
 
 class RunPods(msgspec.Struct, frozen=True):
@@ -65,7 +71,6 @@ class RunPods(msgspec.Struct, frozen=True):
         containers: By name, in order; each has the namespace, labels and
             annotations of the pod.
         once: Names of containers that end before the next one starts.
-        replicas: Number of pods.
     """
 
     name: str
@@ -135,6 +140,7 @@ Step: TypeAlias = (
     | Delete
     | Wait
     | EndColdStart
+    | Rebalance
     | Restart
     | Reconfigure
     | Hotplug
@@ -147,7 +153,6 @@ class Scenario(msgspec.Struct, frozen=True):
     Attributes:
         machine: The spec of a synthetic machine; empty if given elsewhere.
         document: The text of a configuration; empty if given elsewhere.
-        steps: The steps, in order.
     """
 
     machine: str

@@ -6,11 +6,14 @@ A plugin is a class with any of the handler methods, or a few decorated function
 Inside, to read in this order: `stub` repeats sessions; `session` is one of them;
 `service` and `routes` find the handler of a request; `runner` executes it, within the
 deadline of `request`; `replies` checks its result. `pending_updates` and
-`update_sender` have the updates that no request asked for.
+`update_sender` have the updates that no request asked for; `record_pace` delays those
+that nothing waits for.
 """
 
 from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.discarded import DiscardedResult
 from nri_resmgr.stub.errors import (
+    BadField,
     BadHandler,
     BadIdentity,
     CalledFromHandler,
@@ -25,6 +28,25 @@ from nri_resmgr.stub.errors import (
     SessionError,
     SocketUnusable,
     UnsolicitedUpdatesUnsafe,
+)
+from nri_resmgr.stub.handler_types import (
+    ConfigureHandler,
+    CreateContainerHandler,
+    PostCreateContainerHandler,
+    PostStartContainerHandler,
+    PostUpdateContainerHandler,
+    PostUpdatePodSandboxHandler,
+    RemoveContainerHandler,
+    RemovePodSandboxHandler,
+    RunPodSandboxHandler,
+    ShutdownHandler,
+    StartContainerHandler,
+    StopContainerHandler,
+    StopPodSandboxHandler,
+    SynchronizeHandler,
+    UpdateContainerHandler,
+    UpdatePodSandboxHandler,
+    ValidateContainerAdjustmentHandler,
 )
 from nri_resmgr.stub.handlers import HANDLER_NAMES, Handlers, Plugin
 from nri_resmgr.stub.identity import Identity
@@ -78,6 +100,7 @@ from nri_resmgr.values.errors import InputError
 
 __all__ = [
     "HANDLER_NAMES",
+    "BadField",
     "BadHandler",
     "BadIdentity",
     "CallFailed",
@@ -85,6 +108,7 @@ __all__ = [
     "CalledFromHandler",
     "CdiDevice",
     "Configuration",
+    "ConfigureHandler",
     "ConfigureMissing",
     "ConnectionLost",
     "Container",
@@ -92,9 +116,11 @@ __all__ = [
     "ContainerEviction",
     "ContainerState",
     "ContainerUpdate",
+    "CreateContainerHandler",
     "CreateReply",
     "Device",
     "DeviceCgroupRule",
+    "DiscardedResult",
     "Handlers",
     "Hook",
     "Hooks",
@@ -120,12 +146,19 @@ __all__ = [
     "Pids",
     "Plugin",
     "Pod",
+    "PostCreateContainerHandler",
+    "PostStartContainerHandler",
+    "PostUpdateContainerHandler",
+    "PostUpdatePodSandboxHandler",
     "Rdt",
     "RegistrationRefused",
+    "RemoveContainerHandler",
+    "RemovePodSandboxHandler",
     "ReplyError",
     "RequestContext",
     "RequestRejected",
     "Rlimit",
+    "RunPodSandboxHandler",
     "RuntimeInfo",
     "RuntimeTooOld",
     "Scheduler",
@@ -136,14 +169,22 @@ __all__ = [
     "SeccompSyscall",
     "Sender",
     "SessionError",
+    "ShutdownHandler",
     "SocketPath",
     "SocketUnusable",
+    "StartContainerHandler",
+    "StopContainerHandler",
+    "StopPodSandboxHandler",
     "Stub",
     "StubOptions",
+    "SynchronizeHandler",
     "Tapped",
     "UnsolicitedUpdates",
     "UnsolicitedUpdatesUnsafe",
+    "UpdateContainerHandler",
+    "UpdatePodSandboxHandler",
     "UpdateReply",
+    "ValidateContainerAdjustmentHandler",
     "Validation",
     "current_request",
     "run_until_signal",

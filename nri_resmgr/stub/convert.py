@@ -22,8 +22,8 @@ from msgspec.structs import astuple
 from nri_proto import nri_pb2
 from nri_resmgr.stub import model
 from nri_resmgr.stub.adjustment import ContainerAdjustment
+from nri_resmgr.stub.contents import EMPTY, defaults_of, texts
 from nri_resmgr.stub.errors import BadField
-from nri_resmgr.stub.model.contents import EMPTY, defaults_of, texts
 from nri_resmgr.stub.schema import (
     ENUMS,
     SENT_AGAIN,
@@ -46,6 +46,10 @@ _MANY_FIELDS: Final = 5
 
 # Parts of one type of which the bytes are kept.
 _KEPT: Final = 16
+
+# Pods have a few dozen labels and annotations.
+LARGE_MAP: Final = 256
+"""Entries of a map that is read when it is looked at."""
 
 _CLASSES: Final = frozenset(VALUES.values())
 
@@ -74,7 +78,8 @@ def from_message(message: Message) -> Struct: ...
 def from_message(message: Message) -> Struct:
     """Convert a message to the value that stands for it.
 
-    The value keeps no reference to *message*. Maps in it are read-only. Unknown fields
+    The value keeps no reference to *message*, unless there is a map of more than
+    `LARGE_MAP` entries in it (see `LargeMap`). Maps are read-only. Unknown fields
     are dropped, unknown numbers of enumerations stay plain ints.
 
     Raises:
@@ -223,11 +228,42 @@ def _map_reader(entry: Descriptor) -> _Read:
     def read(entries: Any) -> object:
         if not entries:
             return EMPTY
+        if len(entries) > LARGE_MAP:
+            return LargeMap(entries, one)
         if one is None:
             return MappingProxyType({key: entries[key] for key in entries})
         return MappingProxyType({key: one(entries[key]) for key in entries})
 
     return read
+
+
+class LargeMap(Mapping[str, Any]):
+    """A map of a message, of which each entry is read when it is looked up.
+
+    A pod may have a megabyte of labels, of which a plugin uses a few. This keeps the
+    message in memory instead of a Python object for each text.
+    """
+
+    __slots__ = ("_entries", "_read")
+
+    def __init__(self, entries: Any, read: _Read | None) -> None:
+        self._entries, self._read = entries, read
+
+    def __getitem__(self, key: str) -> Any:
+        # upb's maps add what is missing when it is looked up.
+        if key not in self._entries:
+            raise KeyError(key)
+        content = self._entries[key]
+        return content if self._read is None else self._read(content)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class _FieldWriter(Struct, frozen=True):
@@ -299,9 +335,8 @@ def _put(field: FieldDescriptor) -> _Put:
     if is_map(kind):
         return _put_map(get, kind)
     if field.is_repeated:
-        return lambda message, items: _add_all(get(message), items)
-    put = _putter(kind)
-    return lambda message, content: _put_part(get(message), content, put)
+        return _put_items(get)
+    return _put_part(get, _putter(kind))
 
 
 def _putter(kind: Descriptor) -> _Put:
@@ -309,17 +344,19 @@ def _putter(kind: Descriptor) -> _Put:
         return _put_wrapped(kind)
     if kind.name not in SENT_AGAIN:
         return _fill
-    known: IdentityCache[Struct, bytes] = IdentityCache(_serialized, _KEPT)
+    known: IdentityCache[Struct, bytes] = IdentityCache(
+        lambda part: _write(part).SerializeToString(), _KEPT
+    )
     return lambda part, content: part.MergeFromString(known(content))
 
 
-def _serialized(value: Struct) -> bytes:
-    return _write(value).SerializeToString()
+def _put_part(get: Callable[[Any], Any], put: _Put) -> _Put:
+    def put_one(message: Any, content: Any) -> None:
+        part = get(message)
+        part.SetInParent()  # present, also if it is empty
+        put(part, content)
 
-
-def _put_part(part: Message, content: Any, put: _Put) -> None:
-    part.SetInParent()  # present, also if it is empty
-    put(part, content)
+    return put_one
 
 
 def _put_wrapped(wrapper: Descriptor) -> _Put:
@@ -328,9 +365,13 @@ def _put_wrapped(wrapper: Descriptor) -> _Put:
     return lambda message, content: setattr(message, "value", content)
 
 
-def _add_all(parts: Any, items: Iterable[Struct]) -> None:
-    for item in items:
-        _fill(parts.add(), item)
+def _put_items(get: Callable[[Any], Any]) -> _Put:
+    def put_all(message: Any, items: Iterable[Struct]) -> None:
+        parts = get(message)
+        for item in items:
+            _fill(parts.add(), item)
+
+    return put_all
 
 
 def _put_map(get: Callable[[Any], Any], entry: Descriptor) -> _Put:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from nri_proto import Code, NriLevel
 from nri_resmgr.values.errors import HostError, InputError, ResmgrError
-
-_UNKNOWN_NRI: Final = "an unknown NRI version"
 
 
 class SessionError(ResmgrError):
@@ -103,8 +100,8 @@ class BadIdentity(InputError):
     """A plugin name, index or inherited descriptor is not valid for NRI."""
 
 
-class BadHandler(ValueError):
-    """The plugin has a handler that NRI does not know, or no handler at all."""
+class BadHandler(InputError):
+    """A handler of the plugin has a mistake, or there is no handler at all."""
 
 
 class CalledFromHandler(RuntimeError):
@@ -137,7 +134,7 @@ class UnsolicitedUpdatesUnsafe(ResmgrError):
 
 
 def _nri(level: NriLevel | None) -> str:
-    return _UNKNOWN_NRI if level is None else f"NRI {level}"
+    return "an unknown NRI version" if level is None else f"NRI {level}"
 
 
 @dataclass(eq=False)
@@ -194,11 +191,6 @@ class EmptyText(ReplyError):
 
     def __str__(self) -> str:
         return f'{self.field} cannot be set to "": NRI reads that as unchanged'
-
-
-@dataclass(eq=False)
-class EmptyCpuset(EmptyText):
-    """Empty `cpus` or `mems`."""
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from nri_proto import NriLevel
-from nri_resmgr.stub.model.contents import defaults_of
+from nri_resmgr.stub.contents import defaults_of
 
 OLDEST: Final = NriLevel(0, 2)
 
@@ -34,19 +34,6 @@ class Field(msgspec.Struct, frozen=True):
     remover: str = ""
     key: str | None = None
     removal_level: NriLevel = OLDEST
-
-    def content(self, change: msgspec.Struct) -> object:
-        """Return what *change* sets in this field; None if it is absent.
-
-        0 and False are present.
-        """
-        parent: msgspec.Struct = change
-        content: Any = change
-        for name in self.path.split("."):
-            parent, content = content, getattr(content, name, None)
-            if content is None:
-                return None
-        return None if content == defaults_of(type(parent))[name] else content
 
 
 def _resource(path: str, setter: str, level: NriLevel = OLDEST) -> Field:
@@ -118,6 +105,20 @@ KEYED: Final = tuple(field for field in FIELDS if field.key is not None)
 _RDT_REMOVAL: Final = Field("linux.rdt.remove", "remove_rdt", NriLevel(0, 11))
 
 
+def content_at(change: msgspec.Struct, path: str) -> Any:
+    """Return what *change* sets in the field at *path*; None if it is absent.
+
+    0 and False are present.
+    """
+    parent: msgspec.Struct = change
+    content: Any = change
+    for name in path.split("."):
+        parent, content = content, getattr(content, name, None)
+        if content is None:
+            return None
+    return None if content == defaults_of(type(parent))[name] else content
+
+
 def keys_of(field: Field, content: Any) -> tuple[str, ...]:
     """Return the keys in *content* of *field*, with removal marks and duplicates."""
     if field.key is None or content is None:
@@ -131,7 +132,7 @@ def level_of(change: msgspec.Struct) -> NriLevel:
     """Return the lowest NRI level whose runtimes read all fields that *change* sets."""
     levels = [OLDEST]
     for field in (*FIELDS, _RDT_REMOVAL):
-        if (content := field.content(change)) is None:
+        if (content := content_at(change, field.path)) is None:
             continue
         levels.append(field.level)
         if any(key.startswith("-") for key in keys_of(field, content)):

@@ -10,9 +10,10 @@ import msgspec
 
 from nri_proto import Event, mask_of
 from nri_resmgr.stub.errors import BadHandler
+from nri_resmgr.stub.handler_checks import check_handler, check_names
 from nri_resmgr.values.closest import closest
 
-# Arguments and result depend on the event: docs/write-a-plugin.md lists them.
+# Arguments and result depend on the event: `handler_types` has them.
 Handler: TypeAlias = Callable[..., Any]
 HandlerT = TypeVar("HandlerT", bound=Handler)
 
@@ -32,8 +33,9 @@ class Handlers(msgspec.Struct, frozen=True):
         """Find the handlers of *plugin*: its callables with the names of events.
 
         Raises:
-            BadHandler: It handles no event at all; a runtime would take that
-                for a subscription to everything.
+            BadHandler: A method is a misspelled handler, or a handler has other
+                arguments or results than its call. Or it handles no event at all; a
+                runtime would take that for a subscription to everything.
         """
         if isinstance(plugin, Plugin):
             found = dict(plugin.handlers)
@@ -43,16 +45,15 @@ class Handlers(msgspec.Struct, frozen=True):
                 for name in HANDLER_NAMES
                 if callable(handler := getattr(plugin, name, None))
             }
+            check_names(plugin, found)
+            for name, handler in found.items():
+                check_handler(name, handler)
         if not found.keys() - set(_LIFECYCLE):
             raise BadHandler(
                 f"{type(plugin).__name__} handles no event; "
                 f"handlers are called {', '.join(HANDLER_NAMES)}"
             )
         return cls(MappingProxyType(found))
-
-    def get(self, name: str) -> Handler | None:
-        """Return the handler with that name; None if the plugin has none."""
-        return self.by_name.get(name)
 
     @property
     def mask(self) -> int:
@@ -81,7 +82,8 @@ class Plugin:
         """Register *function* for the event or call that it is named after.
 
         Raises:
-            BadHandler: NRI has no event of that name, or it has a handler already.
+            BadHandler: NRI has no event of that name, it has a handler already, or
+                *function* has other arguments or results than its call.
         """
         name = function.__name__
         if name not in HANDLER_NAMES:
@@ -90,5 +92,6 @@ class Plugin:
             raise BadHandler(f"NRI has no event for a handler {name}(){hint}")
         if name in self._handlers:
             raise BadHandler(f"{name}() is already registered")
+        check_handler(name, function)
         self._handlers[name] = function
         return function

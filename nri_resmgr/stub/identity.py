@@ -8,7 +8,10 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.log import Logger
 from nri_resmgr.stub.errors import BadIdentity
+
+log = Logger(__name__)
 
 NAME_VARIABLE: Final = "NRI_PLUGIN_NAME"
 INDEX_VARIABLE: Final = "NRI_PLUGIN_IDX"
@@ -69,9 +72,12 @@ def find_identity(
 ) -> Identity:
     """Determine the identity from arguments, environment and program name.
 
+    A runtime that launched the plugin knows it by the name and index of its file, and
+    has priority: the administrator chose them when installing it.
+
     Args:
-        name: From the plugin's code or the command line; has priority.
-        index: Likewise; must equal that of a runtime that launched the plugin.
+        name: From the plugin's code or the command line.
+        index: Likewise.
         environment: Has the two variables of a runtime that launched the plugin.
             They are removed, so that children do not inherit them.
         program: ``sys.argv[0]``, perhaps ``NN-name``.
@@ -81,18 +87,20 @@ def find_identity(
     """
     launched_name = environment.pop(NAME_VARIABLE, None)
     launched_index = environment.pop(INDEX_VARIABLE, None)
-    if launched_index is not None and index not in (None, launched_index):
-        raise BadIdentity(
-            f"plugin index {index}: the runtime launched this plugin as "
-            f"{launched_index}"
-        )
-    index = launched_index or index
-    given = launched_name if name is None else name
+    _note_overruled("name", name, launched_name)
+    _note_overruled("index", index, launched_index)
+    name = name if launched_name is None else launched_name
+    index = index if launched_index is None else launched_index
     stem = _stem(program)
     if index is None:
         parsed = Identity.parse(stem)
-        return Identity(parsed.name if given is None else given, parsed.index)
-    return Identity(re.sub(r"^[0-9]{2}-", "", stem) if given is None else given, index)
+        return Identity(parsed.name if name is None else name, parsed.index)
+    return Identity(re.sub(r"^[0-9]{2}-", "", stem) if name is None else name, index)
+
+
+def _note_overruled(what: str, ours: str | None, launched: str | None) -> None:
+    if launched is not None and ours not in (None, launched):
+        log.info("identity.overruled", what=what, ours=ours, runtime=launched)
 
 
 def _stem(program: str) -> str:

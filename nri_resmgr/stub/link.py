@@ -20,6 +20,7 @@ from nri_proto import (
 )
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.errors import CallFailed, CallTimedOut, ConnectionLost
+from nri_resmgr.values.printable import printable
 
 log = Logger(__name__)
 
@@ -58,7 +59,7 @@ class Link(asyncio.BufferedProtocol):
 
     @property
     def is_connected(self) -> bool:
-        """Whether the connection was made and has not ended."""
+        """True if the connection was made and has not ended."""
         return self._transport is not None and not self.closed.done()
 
     async def call(self, method: Method, request: Message, within: float) -> Message:
@@ -111,10 +112,14 @@ class Link(asyncio.BufferedProtocol):
         self._write(data)
 
     def refuse(self, stream_id: int, code: int, message: str) -> None:
-        """Answer a call with an error; text that is not valid UTF-8 is replaced."""
+        """Answer a call with an error.
+
+        Runtimes log the message, and `kubectl describe` shows it: it is made
+        `printable`.
+        """
         if self.closed.done():
             return
-        self._write(self._trunk.refuse(stream_id, code, message))
+        self._write(self._trunk.refuse(stream_id, code, printable(message)))
 
     def close(self) -> None:
         """Close the connection after pending output is written."""
@@ -152,7 +157,9 @@ class Link(asyncio.BufferedProtocol):
                     log.warning("call.refused", code=event.code, why=event.message)
                     self.refuse(event.stream_id, event.code, event.message)
                 case CallReply() if event.stream_id in self._pending:
-                    self._settle(event)
+                    answer = self._pending[event.stream_id]
+                    if not answer.done():
+                        answer.set_result(event)
                 case _:
                     log.debug("reply.stray", stream_id=event.stream_id)
 
@@ -181,11 +188,6 @@ class Link(asyncio.BufferedProtocol):
         self._stalled = None
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
-
-    def _settle(self, reply: CallReply) -> None:
-        answer = self._pending[reply.stream_id]
-        if not answer.done():
-            answer.set_result(reply)
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():

@@ -33,11 +33,7 @@ class Observer:
         """The session has ended, or could not begin."""
 
     def called(self, method: str) -> None:
-        """The runtime has made a call; it is answered, or its session is lost.
-
-        Args:
-            method: Its name, such as ``CreateContainer``.
-        """
+        """The runtime has called *method*; `answered` or `lost` will follow."""
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """A call of the runtime was answered.
@@ -50,7 +46,7 @@ class Observer:
 
 
 class Sender(enum.StrEnum):
-    """Which side sent a message."""
+    """The side that sent a message."""
 
     PLUGIN = "plugin"
     RUNTIME = "runtime"

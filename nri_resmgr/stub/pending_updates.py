@@ -5,24 +5,36 @@ from __future__ import annotations
 import operator
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import reduce
 from typing import Any, Final, TypeAlias
 
 import attrs
-from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.replies import UpdatesResponse, synchronize_response
+from nri_resmgr.stub.schema import is_map, is_wrapper
 from nri_resmgr.stub.synchronize import UPDATES_BUDGET, entry_size, split_updates
 from nri_resmgr.stub.update import ContainerUpdate
 
 Source: TypeAlias = Callable[[str], ContainerUpdate | None]
 """Computes the present update of one kind for a container, given its id. Returns None
-if there is nothing to send because the container has ended."""
+if there is nothing to send: the container has ended, or the runtime's record has it."""
+
+OnTaken: TypeAlias = Callable[[Mapping[str, ContainerUpdate]], None]
+"""Receives the updates that the runtime was given, by container id; must not raise."""
+
+# A stop or an update of a container may take some 25 ms longer for them. A creation may
+# not: users wait for it, and there are many in a row.
+MOST_RECORDS_IN_REPLY: Final = 2
+
+MOST_IN_CALL: Final = 1000
+"""Updates of one call: to compute and to write so many takes 6 ms, in one piece."""
 
 _NEVER: Final = float("inf")
+
+# The responses whose requests may take longer for records.
+_CARRY_RECORDS: Final = (nri_pb2.StopContainerResponse, nri_pb2.UpdateContainerResponse)
 
 # The field that identifies the entries of a list; lists without one are replaced.
 _KEYS: Final = {"hugepage_limits": "page_size"}
@@ -33,16 +45,22 @@ class _Entry:
     """The pending update of one container.
 
     Attributes:
-        since: Time at which it was added, on the clock of `PendingUpdates`.
-        sources: The sources of its values; the keys are an ordered set.
+        since: Time at which it was added, or became urgent, on the clock of
+            `PendingUpdates`.
+        sources: The sources of its values in order, and whether each is urgent.
         fixed: Values that do not change until they are sent.
         needs_reply: Whether only a reply may carry it, because a call has failed.
     """
 
     since: float
-    sources: dict[Source, None] = attrs.field(factory=dict)
+    sources: dict[Source, bool] = attrs.field(factory=dict)
     fixed: ContainerUpdate | None = None
     needs_reply: bool = False
+
+    @property
+    def is_urgent(self) -> bool:
+        """True if a value of it is not in force yet; otherwise it is a record."""
+        return self.fixed is not None or any(self.sources.values())
 
     def value(self, container: str) -> ContainerUpdate | None:
         """Compute the update to send now; None if there is nothing to send."""
@@ -53,10 +71,16 @@ class _Entry:
 
     def add(self, later: _Entry) -> None:
         """Merge an entry that was added later; its values win."""
-        self.sources |= later.sources
+        was_urgent = self.is_urgent
+        if later.is_urgent and not was_urgent:
+            self.since = later.since
+        # A record makes no call worth another attempt that carries urgent values.
+        if later.is_urgent or not was_urgent:
+            self.needs_reply = later.needs_reply
+        for source, is_urgent in later.sources.items():
+            self.sources[source] = self.sources.get(source, False) or is_urgent
         if later.fixed is not None:
             self.fixed = merged(self.fixed, later.fixed) if self.fixed else later.fixed
-        self.needs_reply = later.needs_reply
 
 
 class PendingUpdates:
@@ -64,6 +88,11 @@ class PendingUpdates:
 
     An entry names sources of values, not values: the values are computed when they are
     sent, so they are never out of date. Plugins without sources add fixed values.
+
+    An entry is urgent if one of its values is not in force before the runtime applies
+    it. Otherwise it is a *record*: its values are in force already, such as by a write
+    to the container's cgroup, and only the runtime's own record is to follow. Records
+    go when they delay nothing else.
 
     Args:
         clock: Returns seconds.
@@ -76,19 +105,46 @@ class PendingUpdates:
         self._in_flight: dict[str, _Entry] = {}
 
     def __len__(self) -> int:
-        return len(self._waiting.keys() | self._in_flight.keys())
+        return len(self.urgent())
 
     @property
     def oldest_seconds(self) -> float:
-        """Age of the oldest entry in seconds; 0 if there is none."""
-        first = min((one.since for _, one in self._entries()), default=_NEVER)
-        return max(0.0, self._clock() - first)
+        """Age of the oldest urgent entry in seconds; 0 if there is none."""
+        return self._age(one for _, one in self._entries() if one.is_urgent)
+
+    @property
+    def records(self) -> int:
+        """Number of containers with a record and nothing urgent."""
+        return len({key for key, _ in self._entries()} - self.urgent())
+
+    @property
+    def oldest_record_seconds(self) -> float:
+        """Age of the oldest record in seconds; 0 if there is none."""
+        return self._age(one for _, one in self._entries() if not one.is_urgent)
+
+    @property
+    def in_flight(self) -> int:
+        """Number of updates in a call that is not answered yet."""
+        return len(self._in_flight)
+
+    @property
+    def has_records_to_call(self) -> bool:
+        """True if records wait that a call may carry."""
+        return any(map(_may_be_called_for, self._waiting.values()))
+
+    def urgent(self) -> frozenset[str]:
+        """Return the containers with an urgent entry."""
+        return frozenset(key for key, one in self._entries() if one.is_urgent)
+
+    def seconds_of(self, container: str) -> float:
+        """Return the age of a container's urgent entry in seconds; 0 without one."""
+        both = (self._waiting.get(container), self._in_flight.get(container))
+        return self._age(one for one in both if one is not None and one.is_urgent)
 
     def containers(self, source: Source | None = None) -> frozenset[str]:
-        """Return the containers that wait or are in flight.
+        """Return the containers that wait or are in flight, by *source* or by any.
 
-        Args:
-            source: Only entries with this source; None for all.
+        Those of records are among them.
         """
         return frozenset(
             key
@@ -98,9 +154,11 @@ class PendingUpdates:
 
     def add(self, source: Source, containers: Iterable[str]) -> None:
         """Add containers whose update *source* computes."""
-        now = self._clock()
-        for key in containers:
-            self._put(key, _Entry(now, {source: None}))
+        self._add(source, containers, is_urgent=True)
+
+    def add_records(self, source: Source, containers: Iterable[str]) -> None:
+        """Add containers whose update *source* computes, which is in force already."""
+        self._add(source, containers, is_urgent=False)
 
     def add_fixed(self, updates: Iterable[ContainerUpdate]) -> None:
         """Add updates with fixed values."""
@@ -126,15 +184,29 @@ class PendingUpdates:
         self._drop_empty()
 
     def take(self) -> dict[str, ContainerUpdate]:
-        """Move updates for one call to the entries in flight.
+        """Move urgent updates for one call to the entries in flight.
 
         Returns:
-            Updates by container id, as many as fit into a message, but at least one:
-            an update that is too large for any message must not wait for ever.
+            Updates by container id, at most `MOST_IN_CALL`, as many as fit into a
+            message, but at least one: an update that is too large for any message must
+            not wait for ever.
         """
+        return self._take(
+            lambda one: one.is_urgent and not one.needs_reply, MOST_IN_CALL
+        )
+
+    def take_records(self, most: int) -> dict[str, ContainerUpdate]:
+        """Move the oldest records, at most so many; see `take`."""
+        return self._take(_may_be_called_for, most)
+
+    def _take(
+        self, may_go: Callable[[_Entry], bool], most: int
+    ) -> dict[str, ContainerUpdate]:
         found: dict[str, ContainerUpdate] = {}
         for key, one in list(self._waiting.items()):
-            if one.needs_reply:
+            if len(found) >= most:
+                break
+            if not may_go(one):
                 continue
             if (update := one.value(key)) is None:
                 del self._waiting[key]
@@ -148,30 +220,30 @@ class PendingUpdates:
         return taken
 
     def settle(
-        self, sent: Mapping[str, ContainerUpdate], failed: Collection[str]
+        self,
+        sent: Mapping[str, ContainerUpdate],
+        failed: Collection[str],
+        on_taken: OnTaken | None = None,
     ) -> None:
         """Finish a call: failed updates wait for a reply.
 
         Updates whose values have changed since wait for the next call: a reply with
-        other values may have overtaken this one.
-
-        Args:
-            sent: The updates of the call, by container id.
-            failed: Ids of the containers whose update failed.
+        other values may have overtaken this one. *on_taken* is called before values are
+        compared, because records depend on what the runtime was given; containers that
+        have ended meanwhile are left out.
         """
+        if on_taken is not None:
+            taken = (key for key in self._in_flight if key not in failed)
+            on_taken({key: sent[key] for key in taken})
         in_flight, self._in_flight = self._in_flight, {}
         for key, one in in_flight.items():
             if key in failed:
                 self._put_back(key, one, needs_reply=True)
-            elif one.value(key) not in (None, sent[key]):
+            elif _adds(one.value(key), sent[key]):
                 self._put(key, _Entry(self._clock(), one.sources))
 
     def put_back(self, *, needs_reply: bool) -> None:
-        """Move the entries in flight back: they were not sent, or they failed.
-
-        Args:
-            needs_reply: Whether only a reply may carry them now.
-        """
+        """Move the entries in flight back: they were not sent, or they failed."""
         in_flight, self._in_flight = self._in_flight, {}
         for key, one in in_flight.items():
             self._put_back(key, one, needs_reply=needs_reply)
@@ -180,37 +252,86 @@ class PendingUpdates:
         """Drop the entries in flight: they can never be sent."""
         self._in_flight = {}
 
-    def attach(self, response: UpdatesResponse, busy: str) -> None:
-        """Add waiting updates to a reply that can carry them.
+    def attach(
+        self, response: UpdatesResponse, busy: str, *, with_records: bool = False
+    ) -> dict[str, ContainerUpdate]:
+        """Add waiting updates to a reply that can carry them: all urgent ones that fit.
+
+        Records are added only to replies of StopContainer and UpdateContainer, at most
+        `MOST_RECORDS_IN_REPLY`. The runtime ignores it if one of them fails, because
+        the request has nothing to do with it.
 
         Args:
             response: Has a repeated field ``update``; its own values win.
-            busy: Id of the container that the request is about. Fixed values for it
-                keep waiting, because they are older than the request. Computed values
-                are merged into its update.
+            busy: Id of the container that the request is about. Computed values are
+                merged into its update, if that is the request. Fixed values for it keep
+                waiting, because they are older than the request.
+            with_records: Whether records are added. Without it, only those that no
+                call can carry any more are.
+
+        Returns:
+            What the reply says of the containers that no longer wait, by their ids.
         """
         if not self._waiting:
-            return
-        # An update of the container being created would fail its creation.
-        is_creation = isinstance(response, nri_pb2.CreateContainerResponse)
-        for update in response.update:
-            entry = self._waiting.pop(update.container_id, None)
-            if entry and (value := entry.value(update.container_id)):
-                whole = to_message(value)
-                merge_update(whole, update)
-                update.CopyFrom(whole)
+            return {}
+        # An update of the container being created would fail its creation, and one that
+        # stops has no use for it.
+        is_update = isinstance(response, nri_pb2.UpdateContainerResponse)
+        carries_records = isinstance(response, _CARRY_RECORDS)
+
+        def may_ride(one: _Entry) -> bool:
+            may = carries_records and (with_records or one.needs_reply)
+            return may or one.is_urgent
+
+        carried = self._merge_into(response, may_ride)
         free = UPDATES_BUDGET - response.ByteSize()
-        for key, one in list(self._waiting.items()):
-            if key == busy and (is_creation or not one.sources):
+        records = MOST_RECORDS_IN_REPLY
+        # Few ride, so that filtering first spares a creation the sorting of records.
+        riders = [item for item in self._waiting.items() if may_ride(item[1])]
+        for key, one in sorted(riders, key=_urgent_first):
+            if key == busy and not (is_update and one.sources):
                 continue
+            if not one.is_urgent and not records:
+                break
             if (value := one.value(key)) is None:
                 del self._waiting[key]
                 continue
-            message = to_message(value)
+            message = _message_of(one, value)
             if (size := entry_size(message)) <= free:
                 free -= size
+                records -= not one.is_urgent
                 response.update.append(message)
+                carried[key] = value
                 del self._waiting[key]
+        return carried
+
+    def _merge_into(
+        self, response: UpdatesResponse, may_ride: Callable[[_Entry], bool]
+    ) -> dict[str, ContainerUpdate]:
+        """Merge entries into the reply's own updates: no container is there twice."""
+        carried: dict[str, ContainerUpdate] = {}
+        for update in response.update:
+            key = update.container_id
+            if (entry := self._waiting.get(key)) is None or not may_ride(entry):
+                continue
+            del self._waiting[key]
+            if value := entry.value(key):
+                whole = _message_of(entry, value)
+                merge_update(whole, update)
+                update.CopyFrom(whole)
+                carried[key] = from_message(update)
+        return carried
+
+    def _age(self, entries: Iterable[_Entry]) -> float:
+        first = min((one.since for one in entries), default=_NEVER)
+        return max(0.0, self._clock() - first)
+
+    def _add(
+        self, source: Source, containers: Iterable[str], *, is_urgent: bool
+    ) -> None:
+        now = self._clock()
+        for key in containers:
+            self._put(key, _Entry(now, {source: is_urgent}))
 
     def _entries(self) -> Iterator[tuple[str, _Entry]]:
         yield from self._waiting.items()
@@ -236,14 +357,34 @@ class PendingUpdates:
                 del self._waiting[key]
 
 
+def _may_be_called_for(one: _Entry) -> bool:
+    return not (one.is_urgent or one.needs_reply)
+
+
+def _urgent_first(item: tuple[str, _Entry]) -> bool:
+    return not item[1].is_urgent
+
+
+def _message_of(entry: _Entry, value: ContainerUpdate) -> nri_pb2.ContainerUpdate:
+    message = to_message(value)
+    if not entry.is_urgent:
+        message.ignore_failure = True
+    return message
+
+
+def _adds(value: ContainerUpdate | None, sent: ContainerUpdate) -> bool:
+    """Return whether *value* has something that *sent* does not have."""
+    # A part of what was sent adds nothing: a record has None as soon as it was taken.
+    return value not in (None, sent) and merged(sent, value) != sent
+
+
 def merged(first: ContainerUpdate, *later: ContainerUpdate) -> ContainerUpdate:
     """Merge updates of one container; a later value of a field wins."""
-    return reduce(_merged, later, first)
-
-
-def _merged(first: ContainerUpdate, second: ContainerUpdate) -> ContainerUpdate:
+    if not later:
+        return first
     target = to_message(first)
-    merge_update(target, to_message(second))
+    for one in later:
+        merge_update(target, to_message(one))
     return from_message(target)
 
 
@@ -267,29 +408,24 @@ def overlay(target: Message, change: Message) -> None:
     keys it keeps the entries whose key is not in the change, so no key is there twice.
     """
     for field, value in change.ListFields():
-        if field.is_repeated:
-            _overlay_entries(field, getattr(target, field.name), value)
-        elif field.message_type is None:
+        kind, present = field.message_type, getattr(target, field.name)
+        if kind is not None and is_map(kind):
+            present.update(value)
+        elif field.is_repeated:
+            _overlay_entries(_KEYS.get(field.name), present, value)
+        elif kind is None:
             setattr(target, field.name, value)
-        elif field.message_type.name.startswith("Optional"):
-            getattr(target, field.name).CopyFrom(value)
+        elif is_wrapper(kind):
+            present.CopyFrom(value)
         else:
-            overlay(getattr(target, field.name), value)
+            overlay(present, value)
 
 
-def _overlay_entries(field: FieldDescriptor, target: Any, change: Any) -> None:
-    if _is_map(field):
-        target.update(change)
-        return
-    if field.name in _KEYS:
-        key = operator.attrgetter(_KEYS[field.name])
+def _overlay_entries(name: str | None, target: Any, change: Any) -> None:
+    if name is not None:
+        key = operator.attrgetter(name)
         new = {key(entry) for entry in change}
         kept = [entry for entry in target if key(entry) not in new]
         change = [*kept, *change]
     del target[:]
     target.extend(change)
-
-
-def _is_map(field: FieldDescriptor) -> bool:
-    message = field.message_type
-    return message is not None and message.GetOptions().map_entry

@@ -1,4 +1,8 @@
-"""Results of handlers, checked and converted to response messages."""
+"""Results of handlers, checked and converted to response messages.
+
+The functions raise `ReplyError` for a reply that contradicts itself or names no
+container, and `TypeError` if the handler returned something else than a reply.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,7 @@ from nri_resmgr.stub.errors import (
     MissingContainerId,
     SelfUpdate,
 )
-from nri_resmgr.stub.fields import FIELDS, KEYED, Field, keys_of
+from nri_resmgr.stub.fields import FIELDS, KEYED, Field, content_at, keys_of
 from nri_resmgr.stub.model import ContainerEviction, LinuxContainerUpdate
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values.identity_cache import IdentityCache
@@ -85,16 +89,7 @@ class UpdateReply(msgspec.Struct, frozen=True):
 def create_response(
     result: object, container_id: str
 ) -> nri_pb2.CreateContainerResponse:
-    """Convert the result of a create_container handler to its response.
-
-    Args:
-        result: None, a ContainerAdjustment or a CreateReply.
-        container_id: The container being created.
-
-    Raises:
-        TypeError: The handler returned something else.
-        ReplyError: The reply contradicts itself or names no container.
-    """
+    """Convert a create_container handler's result: None, an adjustment or a reply."""
     match result:
         case None:
             return nri_pb2.CreateContainerResponse()
@@ -111,22 +106,17 @@ def create_response(
     _add_updates(response, updates)
     _add_evictions(response, reply.evictions)
     if reply.adjustment is not None:
-        _check_keys(reply.adjustment)
+        # Methods of the value check its keys; its constructor does not.
+        _check_parts(reply.adjustment, _PLAIN_TREE)
+        if reply.adjustment.linux is not None:
+            _check_linux(reply.adjustment.linux)
         response.adjust.SetInParent()  # present, also if it is empty
         write_to(response.adjust, reply.adjustment)
     return response
 
 
 def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
-    """Convert the result of an update_container handler to its response.
-
-    Args:
-        result: As for `stop_response`, or an UpdateReply.
-
-    Raises:
-        TypeError: The handler returned something else.
-        ReplyError: The reply contradicts itself or names no container.
-    """
+    """Convert an update_container handler's result: an UpdateReply, or updates."""
     reply = result if isinstance(result, UpdateReply) else UpdateReply(_updates(result))
     response = nri_pb2.UpdateContainerResponse()
     _add_updates(response, tuple(reply.updates))
@@ -135,30 +125,14 @@ def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
 
 
 def stop_response(result: object) -> nri_pb2.StopContainerResponse:
-    """Convert the result of a stop_container handler to its response.
-
-    Args:
-        result: None, a ContainerUpdate or several.
-
-    Raises:
-        TypeError: The handler returned something else.
-        ReplyError: The reply contradicts itself or names no container.
-    """
+    """Convert a stop_container handler's result: None, an update or several."""
     response = nri_pb2.StopContainerResponse()
     _add_updates(response, _updates(result))
     return response
 
 
 def synchronize_response(result: object) -> nri_pb2.SynchronizeResponse:
-    """Convert the result of a synchronize handler to its last response.
-
-    Args:
-        result: As for `stop_response`.
-
-    Raises:
-        TypeError: The handler returned something else.
-        ReplyError: The reply contradicts itself or names no container.
-    """
+    """Convert a synchronize handler's result, as in `stop_response`."""
     response = nri_pb2.SynchronizeResponse()
     _add_updates(response, _updates(result))
     return response
@@ -221,13 +195,6 @@ def _wrong(result: object, expected: str) -> TypeError:
     )
 
 
-def _check_keys(change: ContainerAdjustment) -> None:
-    """Check the keys, which methods of the value check and its constructor does not."""
-    _check_parts(change, _PLAIN_TREE)
-    if change.linux is not None:
-        _check_linux(change.linux)
-
-
 def _check_update(linux: LinuxContainerUpdate | None) -> None:
     if linux is not None:
         _check_parts(linux, _UPDATE_TREE)
@@ -265,7 +232,7 @@ def _check_claims(updates: tuple[ContainerUpdate, ...]) -> None:
     claims: set[tuple[str, str, str]] = set()
     for update in updates:
         for field in FIELDS:
-            content = field.content(update)
+            content = content_at(update, field.path)
             if content is None or field.path == "linux.resources.devices":
                 continue
             for key in keys_of(field, content) or ("",):

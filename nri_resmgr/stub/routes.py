@@ -15,6 +15,7 @@ from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.model import Container, OwningPlugins, PluginInstance, Pod
 from nri_resmgr.stub.replies import create_response, stop_response, update_response
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.values.printable import printable
 
 # Each route has its own type of request message, known from the method only: Any.
 Arguments: TypeAlias = Callable[[Any], tuple[object, ...]]
@@ -59,26 +60,20 @@ class EventRoute(msgspec.Struct, frozen=True):
     """The route of one event to its handler and back.
 
     Attributes:
-        event: The event; its name in lower case is the handler's.
+        method: The name of the event's method, such as ``CreateContainer``.
+        handler: The name of the handler.
         arguments: Extracts the handler's arguments from the request message.
         encode: Builds the response from the handler's result and the request.
         rejects: Whether an exception is an answer, a rejection, instead of a failure.
+        ends: Whether the container has ended after this event.
     """
 
-    event: Event
+    method: str
+    handler: str
     arguments: Arguments
     encode: Encoder
     rejects: bool = False
-
-    @property
-    def handler(self) -> str:
-        """The name of the handler."""
-        return self.event.name.lower()
-
-    @property
-    def ends(self) -> bool:
-        """Whether the container has ended after this event."""
-        return self.event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER)
+    ends: bool = False
 
 
 def _pod(request: _PodRequest) -> tuple[object, ...]:
@@ -125,40 +120,38 @@ def _nothing(result: object, _: object) -> None:
 
 
 # Events that are more than a notification about a container.
-_SPECIAL: Final = (
-    EventRoute(Event.RUN_POD_SANDBOX, _pod, _nothing),
-    EventRoute(Event.UPDATE_POD_SANDBOX, _pod_and_resources, _nothing),
-    EventRoute(Event.POST_UPDATE_POD_SANDBOX, _pod, _nothing),
-    EventRoute(Event.STOP_POD_SANDBOX, _pod, _nothing),
-    EventRoute(Event.REMOVE_POD_SANDBOX, _pod, _nothing),
-    EventRoute(
-        Event.CREATE_CONTAINER,
+_SPECIAL: Final[Mapping[Event, tuple[Arguments, Encoder]]] = {
+    Event.RUN_POD_SANDBOX: (_pod, _nothing),
+    Event.UPDATE_POD_SANDBOX: (_pod_and_resources, _nothing),
+    Event.POST_UPDATE_POD_SANDBOX: (_pod, _nothing),
+    Event.STOP_POD_SANDBOX: (_pod, _nothing),
+    Event.REMOVE_POD_SANDBOX: (_pod, _nothing),
+    Event.CREATE_CONTAINER: (
         _pod_and_container,
         lambda result, request: create_response(result, request.container.id),
     ),
-    EventRoute(
-        Event.UPDATE_CONTAINER,
+    Event.UPDATE_CONTAINER: (
         _container_and_resources,
         lambda result, _: update_response(result),
     ),
-    EventRoute(
-        Event.STOP_CONTAINER,
+    Event.STOP_CONTAINER: (
         _pod_and_container,
         lambda result, _: stop_response(result),
     ),
-    EventRoute(
-        Event.VALIDATE_CONTAINER_ADJUSTMENT, _validation, _nothing, rejects=True
-    ),
-)
+    Event.VALIDATE_CONTAINER_ADJUSTMENT: (_validation, _nothing),
+}
 
-# By method; special routes replace those of plain notifications.
+# Made once: reading the name of a member of an enumeration is slow.
 ROUTES: Final[Mapping[str, EventRoute]] = MappingProxyType(
     {
-        **{
-            event.method: EventRoute(event, _pod_and_container, _nothing)
-            for event in Event
-        },
-        **{route.event.method: route for route in _SPECIAL},
+        event.method: EventRoute(
+            event.method,
+            event.name.lower(),
+            *_SPECIAL.get(event, (_pod_and_container, _nothing)),
+            rejects=event is Event.VALIDATE_CONTAINER_ADJUSTMENT,
+            ends=event in (Event.STOP_CONTAINER, Event.REMOVE_CONTAINER),
+        )
+        for event in Event
     }
 )
 
@@ -174,5 +167,5 @@ def rejection(error: Exception) -> nri_pb2.ValidateContainerAdjustmentResponse:
     """Convert a validator's exception to its response."""
     reason = str(error) or type(error).__name__
     return nri_pb2.ValidateContainerAdjustmentResponse(
-        reject=True, reason=reason.encode(errors="replace").decode()
+        reject=True, reason=printable(reason)
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 import msgspec
@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from nri_proto import Call, Code
 from nri_resmgr.log import Logger
+from nri_resmgr.stub.author_line import blame
 from nri_resmgr.stub.errors import RequestRejected
 from nri_resmgr.stub.handlers import Handler
 from nri_resmgr.stub.link import Link
@@ -22,9 +23,13 @@ from nri_resmgr.values.errors import ResmgrError
 
 log = Logger(__name__)
 
+# Share of a request's time from which a handler is reported: more than that, on a
+# busier machine, may be too late.
+_SLOW_SHARE: Final = 0.25
+
 
 class Overrun(enum.StrEnum):
-    """What happens to a request if its asynchronous handler is not done in time.
+    """Treatment of a request whose asynchronous handler is not done in time.
 
     An error would fail the container, so it is not offered.
     """
@@ -72,10 +77,9 @@ class Runner:
     so replies may be sent in another order.
 
     Attributes:
-        link: The connection that the answers go to.
-        overrun: What happens to requests with a late handler.
-        status_of: Returns status code and message for a handler's exception.
         request_timeout: Seconds that the runtime waits for an answer.
+        is_timeout_reported: Whether the runtime has reported them, so that no request
+            has more. Otherwise they are a guess, for a request that reports none.
         idle: Set while no asynchronous handler runs.
     """
 
@@ -83,38 +87,62 @@ class Runner:
     overrun: Overrun = Overrun.ANSWER
     status_of: StatusOf = default_status
     request_timeout: float = DEFAULT_REQUEST_TIMEOUT
+    is_timeout_reported: bool = False
     _tasks: set[asyncio.Task[None]] = attrs.field(factory=set, init=False)
     idle: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
     _loop: asyncio.AbstractEventLoop = attrs.field(
         factory=asyncio.get_running_loop, init=False
     )
+    _last_active: float = attrs.field(default=0.0, init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._last_active = self._loop.time()
         self.idle.set()
+
+    @property
+    def quiet_seconds(self) -> float:
+        """Seconds since the last request; 0 while a handler runs."""
+        return 0.0 if self._tasks else self._loop.time() - self._last_active
 
     def start(self, call: Call, invocation: Invocation) -> None:
         """Run the handler; its answer is sent when it is done."""
+        self._last_active = self._loop.time()
         if invocation.handler is None:
-            self._answer(call, invocation, None)
+            self.link.reply(call.stream_id, invocation.encode(None))
             return
+        timeout = self.request_timeout
+        # A deadline that has already passed leaves no time to work, but the plugin must
+        # still handle the event.
+        if call.timeout is not None and call.timeout > 0:
+            # Runtimes send with each request how long they wait for its answer; before
+            # NRI 0.7 they report that in no other way.
+            is_limited = self.is_timeout_reported
+            timeout = min(call.timeout, timeout) if is_limited else call.timeout
         request = RequestContext(
             method=call.method,
-            received=self._loop.time(),
-            timeout=self._timeout_of(call),
+            received=self._last_active,
+            timeout=timeout,
             metadata=call.metadata,
         )
         token = enter(request)
         try:
             result = invocation.handler(*invocation.arguments)
-            if isinstance(result, Awaitable):
-                self._start_task(call, invocation, request, result)
+            # Cheaper than `isinstance` of an abstract class.
+            if hasattr(result, "__await__"):
+                # The task copies the context, so the request stays current inside.
+                running = self._run(call, invocation, request, result)
+                task = asyncio.create_task(running)
+                self._tasks.add(task)
+                self.idle.clear()
+                task.add_done_callback(self._forget)
                 return
-            self._answer(call, invocation, result)
+            self.link.reply(call.stream_id, invocation.encode(result))
         except Exception as error:  # noqa: BLE001 - any error of a handler becomes a status
             self._fail(call, invocation, error)
         finally:
             leave(token)
         request.is_over = True
+        self._warn_if_slow(invocation, request)
 
     async def drain(self) -> None:
         """Wait until all handlers are done, at most for the request timeout."""
@@ -126,28 +154,9 @@ class Runner:
         for task in self._tasks:
             task.cancel()
 
-    def _timeout_of(self, call: Call) -> float:
-        # A deadline that has already passed leaves no time to work, but the plugin must
-        # still handle the event.
-        if call.timeout is None or call.timeout <= 0:
-            return self.request_timeout
-        return min(call.timeout, self.request_timeout)
-
-    def _start_task(
-        self,
-        call: Call,
-        invocation: Invocation,
-        request: RequestContext,
-        result: Awaitable[object],
-    ) -> None:
-        # The task copies the context, so the request stays current inside.
-        task = asyncio.ensure_future(self._run(call, invocation, request, result))
-        self._tasks.add(task)
-        self.idle.clear()
-        task.add_done_callback(self._forget)
-
     def _forget(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
+        self._last_active = self._loop.time()
         if not self._tasks:
             self.idle.set()
 
@@ -165,14 +174,28 @@ class Runner:
         except TimeoutError as error:
             if deadline.expired():
                 self._overrun(call, invocation, request)
-            else:
-                self._fail(call, invocation, error)
+                return  # its line says more than that of a slow one
+            self._fail(call, invocation, error)
         except Exception as error:  # noqa: BLE001 - as in start
             self._fail(call, invocation, error)
         else:
             self._try_answer(call, invocation, outcome)
         finally:
             request.is_over = True
+        self._warn_if_slow(invocation, request)
+
+    def _warn_if_slow(self, invocation: Invocation, request: RequestContext) -> None:
+        taken = self._loop.time() - request.received
+        # Synchronize has no deadline, and a line of its own.
+        if taken < request.timeout * _SLOW_SHARE or not invocation.has_deadline:
+            return
+        log.warning(
+            "handler.slow",
+            handler=getattr(invocation.handler, "__qualname__", ""),
+            method=request.method,
+            seconds=round(taken, 2),
+            timeout=request.timeout,
+        )
 
     def _overrun(
         self, call: Call, invocation: Invocation, request: RequestContext
@@ -188,12 +211,9 @@ class Runner:
 
     def _try_answer(self, call: Call, invocation: Invocation, result: object) -> None:
         try:
-            self._answer(call, invocation, result)
+            self.link.reply(call.stream_id, invocation.encode(result))
         except Exception as error:  # noqa: BLE001 - a result that cannot be encoded is an error of the handler
             self._fail(call, invocation, error)
-
-    def _answer(self, call: Call, invocation: Invocation, result: object) -> None:
-        self.link.reply(call.stream_id, invocation.encode(result))
 
     def _fail(self, call: Call, invocation: Invocation, error: Exception) -> None:
         expected = isinstance(error, (RequestRejected, ResmgrError))
@@ -203,10 +223,18 @@ class Runner:
             self.link.reply(call.stream_id, answer)
         else:
             self.link.refuse(call.stream_id, code, message)
+        if isinstance(error, ResmgrError) and error.is_logged:
+            log.debug("handler.refused", method=call.method, why=message)
+            return
         # After the answer, because formatting a traceback takes time.
+        if expected:
+            log.error("handler.failed", method=call.method, why=message)
+            return
+        found = blame(error, invocation.handler)
         log.error(
             "handler.failed",
             method=call.method,
             why=message,
-            exc_info=None if expected else error,
+            at=found.at,
+            exc_info=found.shown,
         )

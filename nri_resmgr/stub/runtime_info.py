@@ -26,6 +26,8 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
         level: Its NRI release, as reported or inferred; None if it is unknown.
         registration_timeout: Seconds that a plugin has to register.
         request_timeout: Seconds within which every request must be answered.
+        reports_timeouts: Whether it has reported both; otherwise they are NRI's
+            defaults, and its own may differ.
     """
 
     name: str = ""
@@ -33,6 +35,7 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
     level: NriLevel | None = None
     registration_timeout: float = DEFAULT_REGISTRATION_TIMEOUT
     request_timeout: float = DEFAULT_REQUEST_TIMEOUT
+    reports_timeouts: bool = False
 
     @classmethod
     def of(cls, request: nri_pb2.ConfigureRequest) -> RuntimeInfo:
@@ -50,6 +53,7 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
             ),
             registration_timeout=registration or DEFAULT_REGISTRATION_TIMEOUT,
             request_timeout=timeout or DEFAULT_REQUEST_TIMEOUT,
+            reports_timeouts=timeout > 0,
         )
 
     def __str__(self) -> str:

@@ -17,46 +17,34 @@ from nri_resmgr.stub import model
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
 
+# Classes outside of `model`, or with another name than their message.
+_RENAMED: Final[Mapping[str, type[Struct]]] = {
+    "CDIDevice": model.CdiDevice,
+    "ContainerAdjustment": ContainerAdjustment,
+    "ContainerUpdate": ContainerUpdate,
+    "LinuxCPU": model.LinuxCpu,
+    "LinuxDevice": model.Device,
+    "LinuxDeviceCgroup": model.DeviceCgroupRule,
+    "LinuxIOPriority": model.IoPriority,
+    "LinuxMemoryPolicy": model.MemoryPolicy,
+    "LinuxNamespace": model.Namespace,
+    "LinuxNetDevice": model.NetDevice,
+    "LinuxPids": model.Pids,
+    "LinuxPodSandbox": model.LinuxPod,
+    "LinuxRdt": model.Rdt,
+    "LinuxScheduler": model.Scheduler,
+    "LinuxSeccomp": model.Seccomp,
+    "LinuxSeccompArg": model.SeccompArg,
+    "LinuxSyscall": model.SeccompSyscall,
+    "POSIXRlimit": model.Rlimit,
+    "PodSandbox": model.Pod,
+}
+
 VALUES: Final[Mapping[str, type[Struct]]] = MappingProxyType(
     {
-        "CDIDevice": model.CdiDevice,
-        "CompoundFieldOwners": model.CompoundFieldOwners,
-        "Container": model.Container,
-        "ContainerAdjustment": ContainerAdjustment,
-        "ContainerEviction": model.ContainerEviction,
-        "ContainerUpdate": ContainerUpdate,
-        "FieldOwners": model.FieldOwners,
-        "Hook": model.Hook,
-        "Hooks": model.Hooks,
-        "HugepageLimit": model.HugepageLimit,
-        "Image": model.Image,
-        "KeyValue": model.KeyValue,
-        "LinuxCPU": model.LinuxCpu,
-        "LinuxContainer": model.LinuxContainer,
-        "LinuxContainerAdjustment": model.LinuxContainerAdjustment,
-        "LinuxContainerUpdate": model.LinuxContainerUpdate,
-        "LinuxDevice": model.Device,
-        "LinuxDeviceCgroup": model.DeviceCgroupRule,
-        "LinuxIOPriority": model.IoPriority,
-        "LinuxMemory": model.LinuxMemory,
-        "LinuxMemoryPolicy": model.MemoryPolicy,
-        "LinuxNamespace": model.Namespace,
-        "LinuxNetDevice": model.NetDevice,
-        "LinuxPids": model.Pids,
-        "LinuxPodSandbox": model.LinuxPod,
-        "LinuxRdt": model.Rdt,
-        "LinuxResources": model.LinuxResources,
-        "LinuxScheduler": model.Scheduler,
-        "LinuxSeccomp": model.Seccomp,
-        "LinuxSeccompArg": model.SeccompArg,
-        "LinuxSyscall": model.SeccompSyscall,
-        "Mount": model.Mount,
-        "OwningPlugins": model.OwningPlugins,
-        "POSIXRlimit": model.Rlimit,
-        "PluginInstance": model.PluginInstance,
-        "PodSandbox": model.Pod,
-        "SecurityProfile": model.SecurityProfile,
-        "User": model.User,
+        name: kind
+        for name in nri_pb2.DESCRIPTOR.message_types_by_name
+        if (kind := _RENAMED.get(name) or getattr(model, name, None))
     }
 )
 ENUMS: Final[Mapping[str, type[IntEnum]]] = MappingProxyType(

@@ -8,9 +8,11 @@ import signal
 import sys
 from typing import Final
 
+from nri_resmgr.log.last_words import say, watch_errors
 from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.values.errors import InputError, ResmgrError
+from nri_resmgr.values.printable import printable
 
 FAILED: Final = 1
 BAD_INPUT: Final = 2
@@ -28,15 +30,15 @@ def serve(
 
     Args:
         plugin: An object with handlers, or a `Plugin` of functions.
-        name: Name to register with. Default: from the runtime that launched the
-            plugin, else from the program's file name ``NN-name``.
-        index: Two digits; same default.
+        name: Name to register with. That of a runtime that launched the plugin has
+            priority. Default: from the program's file name ``NN-name``.
+        index: Two digits; likewise.
         socket: Path of the runtime's socket, for a plugin that was not launched by it.
         options: Time limits and choices.
 
     Raises:
         SystemExit: With status 1 for a failure and 2 for bad input, after one
-            sentence on standard error.
+            sentence on standard error; where that is /dev/null, in the system's log.
     """
 
     async def run() -> None:
@@ -45,13 +47,14 @@ def serve(
         )
         await run_until_signal(stub)
 
+    watch_errors()
     # Modules and classes stay for ever: without this the garbage collector scans all of
     # them, 30 ms in the middle of a request.
     gc.freeze()
     try:
         asyncio.run(run())
     except ResmgrError as error:
-        print(f"{sys.argv[0]}: {error}", file=sys.stderr)  # noqa: T201 - a program's last words
+        say(f"{sys.argv[0]}: {printable(str(error))}")
         raise SystemExit(exit_status(error)) from None
 
 

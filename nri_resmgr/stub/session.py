@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -13,9 +14,11 @@ from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRef
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
 from nri_resmgr.stub.link import Link
+from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.observer import Observer, OnMessage, TappedLink, TimedLink
 from nri_resmgr.stub.runner import Overrun, Runner, StatusOf, default_status
 from nri_resmgr.stub.service import PluginService
+from nri_resmgr.stub.synchronize import SynchronizeChunks
 from nri_resmgr.stub.transport import Connector
 from nri_resmgr.stub.update_sender import (
     CALL_TIMEOUT,
@@ -41,6 +44,12 @@ class StubOptions(msgspec.Struct, frozen=True):
         status_of: Returns status code and message for a handler's exception.
         on_message: Called with every message, both ways; must not raise.
         observer: Receives the steps of sessions and the times of answers.
+        reduce_pod: Applied to each pod of a Synchronize as it is read. A node's pods
+            can be larger than the node's plugins may be: return a copy without the
+            texts that the handler does not use.
+        reduce_container: The same for each container.
+        waits_for_runtime: Whether an absent runtime is waited for at the first attempt,
+            too. By default that is an error, which helps more where the path is wrong.
     """
 
     registration_timeout: float = 30.0
@@ -50,6 +59,9 @@ class StubOptions(msgspec.Struct, frozen=True):
     status_of: StatusOf = default_status
     on_message: OnMessage | None = None
     observer: Observer | None = None
+    reduce_pod: Callable[[Pod], Pod] | None = None
+    reduce_container: Callable[[Container], Container] | None = None
+    waits_for_runtime: bool = False
 
 
 class Session:
@@ -87,6 +99,7 @@ class Session:
             handlers,
             may_guess_mask,
             options.observer or Observer(),
+            SynchronizeChunks(options.reduce_pod, options.reduce_container),
         )
 
     async def open(self, connector: Connector) -> None:

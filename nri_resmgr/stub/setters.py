@@ -6,131 +6,80 @@ setters therefore raise where the mistake is made, in the plugin's code.
 
 from __future__ import annotations
 
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from collections.abc import Mapping
+from typing import ClassVar, Final, Self, TypeVar, overload
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nri_proto import NriLevel
-from nri_resmgr.stub.errors import DuplicateKey, EmptyCpuset, EmptyText, InvalidKey
-from nri_resmgr.stub.fields import level_of
+from nri_resmgr.stub.discarded import has_builders, warn_if_discarded
+from nri_resmgr.stub.errors import BadField, DuplicateKey, EmptyText, InvalidKey
+from nri_resmgr.stub.fields import KEYED, content_at, level_of
 from nri_resmgr.stub.model import (
+    CdiDevice,
+    Device,
     DeviceCgroupRule,
     HugepageLimit,
+    KeyValue,
     LinuxCpu,
     LinuxMemory,
     LinuxResources,
+    Mount,
+    Namespace,
     Pids,
+    Rlimit,
 )
-from nri_resmgr.stub.model.contents import defaults_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+StructT = TypeVar("StructT", bound=Struct)
 
-ValueT = TypeVar("ValueT", bound=msgspec.Struct)
-ItemT = TypeVar("ItemT")
+has_builders(__name__)
 
+# In front of a key: marks it as removed.
+REMOVED: Final = "-"
 
-def with_field(value: ValueT, name: str, content: object, label: str) -> ValueT:
-    """Return *value* with *content* in field *name*.
+# The parts that adjustments and updates have both.
+RESOURCE_PARTS: Final[Mapping[str, type[Struct]]] = {
+    "resources": LinuxResources,
+    "cpu": LinuxCpu,
+    "memory": LinuxMemory,
+}
 
-    Args:
-        value: The value to copy.
-        name: A field that still has its default.
-        content: The new content.
-        label: Path of the field, for the error.
+# The attribute that is the key of an item, by the path of the list.
+_KEYS: Final = {field.path: field.key for field in KEYED if field.key}
 
-    Raises:
-        DuplicateKey: The field is set.
-    """
-    if getattr(value, name) != defaults_of(type(value))[name]:
-        raise DuplicateKey(label)
-    return msgspec.structs.replace(value, **{name: content})
-
-
-def with_text(value: ValueT, name: str, text: str, label: str) -> ValueT:
-    """Return *value* with *text* in a field in which "" means "unchanged".
-
-    Raises:
-        EmptyText: *text* is empty.
-        DuplicateKey: The field is set.
-    """
-    if not text:
-        raise EmptyText(label)
-    return with_field(value, name, text, label)
+# The class of an item, likewise.
+_ITEMS: Final[Mapping[str, type[Struct]]] = {
+    "mounts": Mount,
+    "env": KeyValue,
+    "rlimits": Rlimit,
+    "cdi_devices": CdiDevice,
+    "linux.devices": Device,
+    "linux.namespaces": Namespace,
+    "linux.resources.hugepage_limits": HugepageLimit,
+}
 
 
-def with_entry(
-    value: ValueT, name: str, entry: tuple[str, object], label: str
-) -> ValueT:
-    """Return *value* with one more key and its content in a map field.
+class ResourceSetters(Struct, frozen=True, repr_omit_defaults=True):
+    """Setters of Linux resources; each returns a new value and changes nothing.
+
+    A result that is thrown away is a `DiscardedResult`, a warning with the line of it.
 
     Raises:
-        DuplicateKey: The field has the key.
-    """
-    key, content = entry
-    entries = getattr(value, name)
-    if key in entries:
-        raise DuplicateKey(label, key)
-    return msgspec.structs.replace(value, **{name: {**entries, key: content}})
-
-
-def with_item(
-    value: ValueT,
-    name: str,
-    item: ItemT,
-    key_of: Callable[[ItemT], str],
-    label: str,
-) -> ValueT:
-    """Return *value* with one more item in a repeated field.
-
-    Raises:
-        DuplicateKey: The field has an item with that key.
-    """
-    items: tuple[Any, ...] = getattr(value, name)
-    if key_of(item) in map(key_of, items):
-        raise DuplicateKey(label, key_of(item))
-    return msgspec.structs.replace(value, **{name: (*items, item)})
-
-
-def plain_key(label: str, key: str) -> str:
-    """Check that *key* can be set, and return it.
-
-    Raises:
-        InvalidKey: It is empty, or the runtime would read it as a removal mark.
-    """
-    if not key or key.startswith("-"):
-        raise InvalidKey(label, key)
-    return key
-
-
-def removal_of(label: str, key: str) -> str:
-    """Return the key that marks *key* as removed.
-
-    Raises:
-        InvalidKey: As in `plain_key`.
-    """
-    return f"-{plain_key(label, key)}"
-
-
-class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
-    """Setters of Linux resources; each returns a new value.
-
-    Raises:
+        BadField: An argument has another type than the field.
         DuplicateKey: The field, or the key of it, is already set.
-        EmptyCpuset: ``set_cpus`` or ``set_mems`` without any CPU or node.
+        EmptyText: ``set_cpus`` or ``set_mems`` without any CPU or node.
         InvalidKey: A key is empty or begins with "-".
     """
 
-    # Adjustments and updates keep their resources in different places.
+    # What a setter creates if it is absent, by the last name of its path.
+    _parts: ClassVar[Mapping[str, type[Struct]]]
 
     @property
     def resources(self) -> LinuxResources:
         """The Linux resources to set; all absent if none are."""
-        raise NotImplementedError
-
-    def _with_resources(self, resources: LinuxResources) -> Self:
-        raise NotImplementedError
+        present: LinuxResources | None = content_at(self, "linux.resources")
+        return present or LinuxResources()
 
     @property
     def needs_level(self) -> NriLevel:
@@ -139,119 +88,188 @@ class ResourceSetters(msgspec.Struct, frozen=True, repr_omit_defaults=True):
 
     def set_cpus(self, cpus: str) -> Self:
         """Set cpuset.cpus in the kernel's list format, such as ``0-3,8``."""
-        if not cpus:
-            raise EmptyCpuset("cpus")
-        return self._set_cpu("cpus", cpus)
+        return self._set_text("linux.resources.cpu.cpus", cpus)
 
     def set_mems(self, mems: str) -> Self:
         """Set cpuset.mems in the kernel's list format, such as ``0-1``."""
-        if not mems:
-            raise EmptyCpuset("mems")
-        return self._set_cpu("mems", mems)
+        return self._set_text("linux.resources.cpu.mems", mems)
 
     def set_cpu_shares(self, shares: int) -> Self:
         """Set the relative CPU weight; 1024 stands for one CPU."""
-        return self._set_cpu("shares", shares)
+        return self._set("linux.resources.cpu.shares", shares, int)
 
     def set_cpu_quota(self, quota: int) -> Self:
         """Set the CPU time per period, in microseconds; -1 is unlimited."""
-        return self._set_cpu("quota", quota)
+        return self._set("linux.resources.cpu.quota", quota, int)
 
     def set_cpu_period(self, period: int) -> Self:
         """Set the period of the CPU quota, in microseconds."""
-        return self._set_cpu("period", period)
+        return self._set("linux.resources.cpu.period", period, int)
 
     def set_cpu_realtime_runtime(self, runtime: int) -> Self:
         """Set the realtime CPU time per period, in microseconds."""
-        return self._set_cpu("realtime_runtime", runtime)
+        return self._set("linux.resources.cpu.realtime_runtime", runtime, int)
 
     def set_cpu_realtime_period(self, period: int) -> Self:
         """Set the period of the realtime CPU time, in microseconds."""
-        return self._set_cpu("realtime_period", period)
+        return self._set("linux.resources.cpu.realtime_period", period, int)
 
     def set_memory_limit(self, limit: int) -> Self:
         """Set the memory limit in bytes; runtimes set the swap limit to the same."""
-        return self._set_memory("limit", limit)
+        return self._set("linux.resources.memory.limit", limit, int)
 
     def set_memory_reservation(self, reservation: int) -> Self:
         """Set the soft memory limit in bytes."""
-        return self._set_memory("reservation", reservation)
+        return self._set("linux.resources.memory.reservation", reservation, int)
 
     def set_memory_swap(self, swap: int) -> Self:
         """Set the limit of memory and swap together, in bytes."""
-        return self._set_memory("swap", swap)
+        return self._set("linux.resources.memory.swap", swap, int)
 
     def set_memory_kernel(self, kernel: int) -> Self:
         """Set the kernel memory limit in bytes; cgroup v1 only."""
-        return self._set_memory("kernel", kernel)
+        return self._set("linux.resources.memory.kernel", kernel, int)
 
     def set_memory_kernel_tcp(self, kernel_tcp: int) -> Self:
         """Set the TCP buffer limit in bytes; cgroup v1 only."""
-        return self._set_memory("kernel_tcp", kernel_tcp)
+        return self._set("linux.resources.memory.kernel_tcp", kernel_tcp, int)
 
     def set_memory_swappiness(self, swappiness: int) -> Self:
         """Set the swappiness, 0 to 100; cgroup v1 only."""
-        return self._set_memory("swappiness", swappiness)
+        return self._set("linux.resources.memory.swappiness", swappiness, int)
 
     def set_memory_disable_oom_killer(self, *, disable: bool = True) -> Self:
         """Set whether the OOM killer is disabled; cgroup v1 only."""
-        return self._set_memory("disable_oom_killer", disable)
+        return self._set("linux.resources.memory.disable_oom_killer", disable, bool)
 
     def set_memory_use_hierarchy(self, *, use: bool = True) -> Self:
         """Set whether memory is accounted hierarchically; cgroup v1 only."""
-        return self._set_memory("use_hierarchy", use)
+        return self._set("linux.resources.memory.use_hierarchy", use, bool)
 
-    def set_hugepage_limit(self, page_size: str, limit: int) -> Self:
+    @overload
+    def set_hugepage_limit(self, page_size: Mapping[str, int], /) -> Self: ...
+    @overload
+    def set_hugepage_limit(self, page_size: str, limit: int) -> Self: ...
+    def set_hugepage_limit(
+        self, page_size: str | Mapping[str, int], limit: int | None = None
+    ) -> Self:
         """Set the limit in bytes for huge pages of one size, such as "2MB"."""
-        label = "linux.resources.hugepage_limits"
-        item = HugepageLimit(plain_key(label, page_size), limit)
-        return self._with_resources(
-            with_item(
-                self.resources,
-                "hugepage_limits",
-                item,
-                attrgetter("page_size"),
-                label,
-            )
-        )
+        if limit is None or not isinstance(page_size, str):
+            return self._each("set_hugepage_limit", page_size, limit)
+        check_type("linux.resources.hugepage_limits", limit, int)
+        item = HugepageLimit(page_size, limit)
+        return self._add("linux.resources.hugepage_limits", item)
 
     def set_blockio_class(self, name: str) -> Self:
         """Set the block I/O class, which must exist; "" clears it."""
-        return self._set("blockio_class", name)
+        return self._set("linux.resources.blockio_class", name, str)
 
     def set_rdt_class(self, name: str) -> Self:
         """Set the RDT class, which must exist; "" clears it."""
-        return self._set("rdt_class", name)
+        return self._set("linux.resources.rdt_class", name, str)
 
-    def set_unified(self, key: str, value: str) -> Self:
-        """Set a cgroup v2 file by its name, such as "memory.high"."""
-        label = "linux.resources.unified"
-        entry = (plain_key(label, key), value)
-        return self._with_resources(with_entry(self.resources, "unified", entry, label))
+    @overload
+    def set_unified(self, key: Mapping[str, str], /) -> Self: ...
+    @overload
+    def set_unified(self, key: str, value: str) -> Self: ...
+    def set_unified(
+        self, key: str | Mapping[str, str], value: str | None = None
+    ) -> Self:
+        """Set a cgroup v2 file by its name, such as "memory.high", or several."""
+        if value is None or not isinstance(key, str):
+            return self._each("set_unified", key, value)
+        return self._put_text("linux.resources.unified", key, value)
 
     def add_device_rule(self, rule: DeviceCgroupRule) -> Self:
         """Append a device cgroup rule; rules accumulate and never conflict."""
-        resources = self.resources
-        return self._with_resources(
-            msgspec.structs.replace(resources, devices=(*resources.devices, rule))
-        )
+        check_type("linux.resources.devices", rule, DeviceCgroupRule)
+        rules = (*self.resources.devices, rule)
+        return self._with("linux.resources.devices", rules)
 
     def set_pids_limit(self, limit: int) -> Self:
         """Set the maximum number of tasks; -1 is unlimited."""
-        return self._set("pids", Pids(limit))
+        check_type("linux.resources.pids", limit, int)
+        return self._set("linux.resources.pids", Pids(limit), Pids)
 
-    def _set(self, name: str, content: object) -> Self:
-        label = f"linux.resources.{name}"
-        return self._with_resources(with_field(self.resources, name, content, label))
+    def _set(self, path: str, content: object, kind: type) -> Self:
+        """Set a field that still has its default."""
+        check_type(path, content, kind)
+        if content_at(self, path) is not None:
+            raise DuplicateKey(path)
+        return self._with(path, content)
 
-    def _set_cpu(self, name: str, content: object) -> Self:
-        resources = self.resources
-        label = f"linux.resources.cpu.{name}"
-        cpu = with_field(resources.cpu or LinuxCpu(), name, content, label)
-        return self._with_resources(msgspec.structs.replace(resources, cpu=cpu))
+    def _set_text(self, path: str, text: str) -> Self:
+        """Set a field in which "" means "unchanged"."""
+        if text == "":
+            raise EmptyText(path)
+        return self._set(path, text, str)
 
-    def _set_memory(self, name: str, content: object) -> Self:
-        resources = self.resources
-        label = f"linux.resources.memory.{name}"
-        memory = with_field(resources.memory or LinuxMemory(), name, content, label)
-        return self._with_resources(msgspec.structs.replace(resources, memory=memory))
+    def _put(self, path: str, key: str, content: object, mark: str = "") -> Self:
+        """Set one key of a map, or mark it as `REMOVED`."""
+        key = mark + _plain(path, key)
+        entries = content_at(self, path) or {}
+        if key in entries:
+            raise DuplicateKey(path, key)
+        return self._with(path, {**entries, key: content})
+
+    def _put_text(self, path: str, key: str, text: str) -> Self:
+        """Set one key of a map of texts."""
+        check_type(path, text, str)
+        return self._put(path, key, text)
+
+    def _add(self, path: str, item: Struct, mark: str = "") -> Self:
+        """Add an item with a new key to a list, or mark its key as `REMOVED`."""
+        check_type(path, item, _ITEMS[path])
+        name = _KEYS[path]
+        key = mark + _plain(path, getattr(item, name))
+        items = content_at(self, path) or ()
+        if key in [getattr(one, name) for one in items]:
+            raise DuplicateKey(path, key)
+        return self._with(path, (*items, replace(item, **{name: key})))
+
+    def _with(self, path: str, content: object) -> Self:
+        warn_if_discarded()
+        return _replaced(self, path, content, self._parts)
+
+    def _each(self, setter: str, entries: object, content: object) -> Self:
+        """Call *setter* with each key of a mapping and its content."""
+        if content is not None or not isinstance(entries, Mapping):
+            raise TypeError(
+                f"{setter}() takes a key and its value, or one mapping; got {entries!r}"
+            )
+        made = self
+        for key, its in entries.items():
+            made = getattr(made, setter)(key, its)
+        return made
+
+
+def check_type(path: str, content: object, kind: type) -> None:
+    """Check an argument of a setter, where the traceback has the author's line.
+
+    Raises:
+        BadField: *content* is not of *kind*.
+    """
+    if not (
+        isinstance(content, kind) or (kind is int and hasattr(content, "__index__"))
+    ):
+        got = type(content).__name__
+        raise BadField(path, f"expected {kind.__name__}, got {got}: {content!r}")
+
+
+def _plain(path: str, key: str) -> str:
+    """Check that *key* is not empty, and that no runtime reads it as a removal."""
+    check_type(path, key, str)
+    if not key or key.startswith(REMOVED):
+        raise InvalidKey(path, key)
+    return key
+
+
+def _replaced(
+    value: StructT, path: str, content: object, parts: Mapping[str, type[Struct]]
+) -> StructT:
+    """Return *value* with *content* at *path*; absent parts on the way are made."""
+    name, _, rest = path.partition(".")
+    if rest:
+        part = getattr(value, name) or parts[name]()
+        content = _replaced(part, rest, content, parts)
+    return replace(value, **{name: content})

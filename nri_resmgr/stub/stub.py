@@ -28,6 +28,7 @@ from nri_resmgr.stub.session import Session, StubOptions
 from nri_resmgr.stub.transport import Connector, find_connector
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.stub.update_sender import UpdateSender
+from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
@@ -74,6 +75,8 @@ class Stub:
         self._opened = asyncio.Event()
         self._stopping = asyncio.Event()
         self._ended = asyncio.Event()
+        self._waiting = asyncio.Event()
+        self._absent = ""
 
     @classmethod
     def from_environment(
@@ -87,15 +90,8 @@ class Stub:
     ) -> Stub:
         """Create a stub with the identity and socket that NRI's variables name.
 
-        The inherited descriptor of a launching runtime has priority over *socket*. Its
-        three variables are removed from the environment.
-
-        Args:
-            plugin: An object with handlers, or a `Plugin` of functions.
-            name: Name to register with; has priority over the environment.
-            index: Two digits, 00 to 99.
-            socket: Path of the runtime's socket.
-            options: Time limits and choices.
+        The name, index and inherited descriptor of a launching runtime have priority.
+        Its three variables are removed from the environment.
 
         Raises:
             BadIdentity: There is no valid name, index or descriptor.
@@ -126,10 +122,12 @@ class Stub:
         """Serve until `stop`, or until a launching runtime hangs up.
 
         Raises:
-            SocketUnusable: No runtime listens at the first attempt.
+            SocketUnusable: No runtime listens at the first attempt, and the options do
+                not have it waited for.
             RegistrationRefused: The runtime does not accept the name or index.
             SessionError: The handshake failed and cannot be repeated.
-            Exception: What the ``configure`` handler raised.
+            Exception: What the ``configure`` handler raised in the first session; later
+                ones are repeated.
         """
         load()  # before the connection: after it, a runtime waits for each answer
         serving = asyncio.create_task(self._serve_sessions())
@@ -158,6 +156,22 @@ class Stub:
             ConnectionLost: `run` ended first.
         """
         await self._session_or_end()
+
+    async def begun(self) -> None:
+        """Wait until the plugin is registered, or waits for an absent runtime.
+
+        Raises:
+            ConnectionLost: `run` ended first.
+        """
+        started = asyncio.ensure_future(self.started())
+        waiting = asyncio.ensure_future(self._waiting.wait())
+        try:
+            await asyncio.wait({started, waiting}, return_when="FIRST_COMPLETED")
+            if started.done():
+                started.result()
+        finally:
+            started.cancel()
+            waiting.cancel()
 
     async def synchronized(self) -> None:
         """Wait until the runtime has synchronized the plugin; there is no time limit.
@@ -246,23 +260,43 @@ class Stub:
             )
             try:
                 await self._serve(session)
-            except SocketUnusable as error:
-                if backoff.is_fresh:
-                    raise  # at the first attempt an error helps more than waiting
-                self._observer.lost(str(error))
-                log.info("runtime.absent", why=error.why, socket=error.path)
-            except SessionError as error:
-                if not self._connector.reconnects:
+            except Exception as error:
+                if not self._may_pass(error, is_first=backoff.is_fresh):
                     raise
-                self._observer.lost(str(error))
-                log.warning("session.failed", why=str(error))
+                self._note_failure(error)
             if not self._connector.reconnects:
                 return
-            if session.service.synchronized.done():
+            if session.service.is_late:
+                pass  # the next one may be as late: it should not take a whole CPU
+            elif session.service.synchronized.done():
                 backoff.reset()
             elif session.service.mask_is_a_guess:
                 self._may_guess_mask = False
             await asyncio.sleep(backoff.next())
+
+    def _may_pass(self, error: Exception, *, is_first: bool) -> bool:
+        """Return whether another session may follow a failed one."""
+        if isinstance(error, SocketUnusable):
+            return not is_first or self._options.waits_for_runtime
+        if isinstance(error, SessionError):
+            return self._connector.reconnects
+        if isinstance(error, ResmgrError):
+            return False  # such as a runtime that is too old
+        # A fault of ours may pass, such as no memory for a message: containers run on.
+        return self._connector.reconnects and not is_first
+
+    def _note_failure(self, error: Exception) -> None:
+        is_ours = not isinstance(error, ResmgrError)
+        self._observer.lost(repr(error) if is_ours else str(error))
+        if isinstance(error, SocketUnusable):
+            self._waiting.set()
+            if error.why != self._absent:
+                log.info("runtime.absent", why=error.why, socket=error.path)
+            self._absent = error.why
+        elif isinstance(error, SessionError):
+            log.warning("session.failed", why=str(error))
+        else:
+            log.error("session.failed", why="internal error", exc_info=error)
 
     async def _serve(self, session: Session) -> None:
         # Set before the handshake: its handlers may schedule updates.
@@ -276,6 +310,7 @@ class Stub:
                 nri=str(session.service.runtime.level or "unknown"),
             )
             self._warn_if_never_synchronized(session)
+            self._absent = ""
             self._opened.set()
             self._observer.registered(session.service.runtime)
             reason = await session.ended()
@@ -305,7 +340,7 @@ class Backoff:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether there was no pause yet."""
+        """True if there was no pause yet."""
         return self._delay == 0.0
 
     def reset(self) -> None:
@@ -317,7 +352,8 @@ class Backoff:
 
         Half of it is random, so that plugins do not reconnect all at once.
         """
-        import random  # late: it imports hashlib, and most plugins never wait
-
         self._delay = min(max(self._delay * 2, FIRST_DELAY), LAST_DELAY)
-        return self._delay * random.uniform(0.5, 1.0)  # noqa: S311 - not for cryptography
+        # Not `random`: it imports hashlib, for which a plugin whose runtime is away may
+        # have no descriptor.
+        share = int.from_bytes(os.urandom(2)) / 0xFFFF
+        return self._delay * (0.5 + share / 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -23,14 +24,19 @@ class SynchronizeChunks:
     Runtimes cut both lists independently: a container may come before its pod.
     """
 
+    _reduce_pod: Callable[[Pod], Pod] | None = None
+    _reduce_container: Callable[[Container], Container] | None = None
     _pods: list[Pod] = attrs.field(factory=list, init=False)
     _containers: list[Container] = attrs.field(factory=list, init=False)
 
     def add(self, chunk: nri_pb2.SynchronizeRequest) -> None:
         """Convert and keep the objects of one message, which may have none."""
-        # Converted at once: the messages of a large node are megabytes.
-        self._pods += map(from_message, chunk.pods)
-        self._containers += map(from_message, chunk.containers)
+        # Converted and reduced one by one: the messages of a large node are megabytes.
+        for pod in map(from_message, chunk.pods):
+            self._pods.append(self._reduce_pod(pod) if self._reduce_pod else pod)
+        for one in map(from_message, chunk.containers):
+            reduced = self._reduce_container(one) if self._reduce_container else one
+            self._containers.append(reduced)
 
     def take(self) -> tuple[tuple[Pod, ...], tuple[Container, ...]]:
         """Return all objects and begin with an empty collection."""

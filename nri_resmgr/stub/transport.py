@@ -60,8 +60,8 @@ class SocketPath(msgspec.Struct, frozen=True):
 def _connected(path: str) -> socket.socket:
     """Connect a socket; it blocks only while the runtime's backlog is full.
 
-    asyncio's own connect would import ssl to find out whether the socket uses TLS: 26
-    million instructions at the start, and a seventh of the daemon's memory.
+    asyncio's own connect does not block, and takes the EAGAIN of a full backlog for a
+    connection in progress: it would return a socket that never was connected.
     """
     sock = socket.socket(socket.AF_UNIX)
     try:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import ClassVar, Self
 
-import msgspec
+from nri_resmgr.stub.discarded import has_builders
+from nri_resmgr.stub.model import LinuxContainerUpdate
+from nri_resmgr.stub.setters import RESOURCE_PARTS, ResourceSetters
 
-from nri_resmgr.stub.model import LinuxContainerUpdate, LinuxResources
-from nri_resmgr.stub.setters import ResourceSetters
+has_builders(__name__)
 
 
 class ContainerUpdate(ResourceSetters, frozen=True):
     """Changes to one existing container: Linux resources and nothing else.
+
+    Updates are immutable, as adjustments are: each method returns a new one.
 
     Set only fields that change: a full set of resources conflicts with other plugins.
 
@@ -24,18 +27,12 @@ class ContainerUpdate(ResourceSetters, frozen=True):
     LinuxCpu(cpus='0-3', mems='0')
     """
 
+    _parts: ClassVar = {**RESOURCE_PARTS, "linux": LinuxContainerUpdate}
+
     container_id: str = ""
     linux: LinuxContainerUpdate | None = None
     ignore_failure: bool = False
 
-    @property
-    def resources(self) -> LinuxResources:
-        """The Linux resources to set; all absent in an empty update."""
-        return (self.linux and self.linux.resources) or LinuxResources()
-
     def ignoring_failure(self) -> Self:
         """Return this update with `ignore_failure` set."""
-        return msgspec.structs.replace(self, ignore_failure=True)
-
-    def _with_resources(self, resources: LinuxResources) -> Self:
-        return msgspec.structs.replace(self, linux=LinuxContainerUpdate(resources))
+        return self._with("ignore_failure", True)

@@ -12,6 +12,8 @@ messages are those of `nri_proto`.
 from __future__ import annotations
 
 from nri_resmgr.stub.observer import Sender
+from nri_resmgr.testing.cri_service import CreateResult, UpdateResult
+from nri_resmgr.testing.default_validator import DefaultValidator
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     FieldConflict,
@@ -34,7 +36,6 @@ from nri_resmgr.testing.misbehaviour import (
     SessionStep,
 )
 from nri_resmgr.testing.profile import RuntimeOptions
-from nri_resmgr.testing.results import CreateResult, UpdateResult
 from nri_resmgr.testing.running import (
     PluginEnded,
     plugin_process,
@@ -49,6 +50,7 @@ __all__ = [
     "UNKNOWN_FRAME_TYPE",
     "AdjustmentRejected",
     "CreateResult",
+    "DefaultValidator",
     "Failure",
     "FieldConflict",
     "Misbehaviour",

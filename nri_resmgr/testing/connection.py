@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 import msgspec
@@ -72,7 +73,7 @@ class PluginConnection:
 
     @property
     def is_closed(self) -> bool:
-        """Whether either side has ended the connection."""
+        """True if either side has ended the connection."""
         return self._closed.is_set()
 
     async def wait_closed(self) -> None:
@@ -194,23 +195,23 @@ class PluginConnection:
     def _settle(self, reply: CallReply) -> None:
         waiting = self._open.pop(reply.stream_id)
         method, answer = waiting.method, waiting.answer
+        refused = partial(PluginRefused, self.plugin, method.name)
+        result: Message | PluginRefused
         if reply.code != Code.OK:
             self._note(Sender.PLUGIN, method.name, Failure(reply.code, reply.message))
-            error = PluginRefused(self.plugin, method.name, reply.code, reply.message)
-            if not answer.done():
-                answer.set_exception(error)
+            result = refused(reply.code, reply.message)
+        else:
+            try:
+                result = method.response.FromString(reply.payload)
+                self._note(Sender.PLUGIN, method.name, result)
+            except DecodeError as error:
+                result = refused(Code.INTERNAL, str(error))
+        if answer.done():
             return
-        try:
-            body = method.response.FromString(reply.payload)
-        except DecodeError as error:
-            if not answer.done():
-                answer.set_exception(
-                    PluginRefused(self.plugin, method.name, Code.INTERNAL, str(error))
-                )
-            return
-        self._note(Sender.PLUGIN, method.name, body)
-        if not answer.done():
-            answer.set_result(body)
+        if isinstance(result, PluginRefused):
+            answer.set_exception(result)
+        else:
+            answer.set_result(result)
 
     async def _answer(self, call: Call) -> None:
         method = RUNTIME_METHODS[call.method]

@@ -7,14 +7,18 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
+import msgspec
+
 from nri_proto import Event, nri_pb2
+from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import from_message, to_message
-from nri_resmgr.stub.model import Container, LinuxResources, Pod
+from nri_resmgr.stub.model import Container, LinuxResources, OwningPlugins, Pod
+from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.testing.default_validator import check_required
 from nri_resmgr.testing.errors import ErrorReply, RuntimeRefusal, UpdatesFailed
 from nri_resmgr.testing.merge import apply_adjustment
 from nri_resmgr.testing.plugin import ConnectedPlugin, Roster
 from nri_resmgr.testing.profile import Profile
-from nri_resmgr.testing.results import CreateResult, UpdateResult
 from nri_resmgr.testing.rounds import (
     collect_adjustments,
     collect_changes,
@@ -27,11 +31,40 @@ from nri_resmgr.testing.world import World
 _EMPTY: Final = LinuxResources()
 
 
+class CreateResult(msgspec.Struct, frozen=True):
+    """The result of creating a container.
+
+    Attributes:
+        container: The container with its adjustments.
+        adjustment: The adjustments of all plugins, merged.
+        updates: The updates of other containers, merged; they are already applied.
+        owners: The plugin that set each field.
+    """
+
+    container: Container
+    adjustment: ContainerAdjustment
+    updates: tuple[ContainerUpdate, ...]
+    owners: OwningPlugins
+
+
+class UpdateResult(msgspec.Struct, frozen=True):
+    """The result of updating or stopping a container.
+
+    Attributes:
+        container: The container in its present state.
+        updates: The updates of all plugins, merged; those of other containers first.
+    """
+
+    container: Container
+    updates: tuple[ContainerUpdate, ...]
+
+
 class CriService:
     """Serves requests about pods and containers, and calls the plugins for each.
 
-    Requests raise `RuntimeRefusal` if they fail. Some events cannot fail a request on
-    the emulated runtime; errors of plugins for those go to `ignored`.
+    Requests raise `RuntimeRefusal` if a plugin fails them, or plugins conflict. Some
+    events cannot fail a request on the emulated runtime; errors of plugins for those go
+    to `ignored`.
 
     Attributes:
         world: The pods and containers; tests may read and prepare them.
@@ -104,11 +137,7 @@ class CriService:
         overhead: LinuxResources = _EMPTY,
         resources: LinuxResources = _EMPTY,
     ) -> None:
-        """Update the resources of a sandbox; the values of the pod do not change.
-
-        Raises:
-            RuntimeRefusal: A plugin failed the request.
-        """
+        """Update the resources of a sandbox; the values of the pod do not change."""
         pod = self.world.pods[pod_id]
         request = nri_pb2.UpdatePodSandboxRequest(
             pod=pod,
@@ -142,11 +171,7 @@ class CriService:
             await self._notify(Event.REMOVE_POD_SANDBOX, pod)
 
     async def create_container(self, pod_id: str, container: Container) -> CreateResult:
-        """Create a container in a pod; empty id and name are generated.
-
-        Raises:
-            RuntimeRefusal: A plugin failed the request, or plugins conflict.
-        """
+        """Create a container in a pod; empty id and name are generated."""
         pod = self.world.pods[pod_id]
         message = self.world.new_container(pod, to_message(container))
         async with self._events() as plugins:
@@ -154,6 +179,9 @@ class CriService:
                 merge = await collect_adjustments(
                     plugins, pod, message, self.profile.level
                 )
+                if validator := self.profile.validator:
+                    present = {name for one in plugins for name in (one.base, one.name)}
+                    check_required(validator, present, pod, message)
                 self.apply(merge.updates, must_work=self.profile.is_crio)
             except RuntimeRefusal:
                 # containerd removes the container if a plugin failed, CRI-O does not.
@@ -191,11 +219,7 @@ class CriService:
     async def update_container(
         self, container_id: str, resources: LinuxResources
     ) -> UpdateResult:
-        """Update a container's resources, after plugins may have changed them.
-
-        Raises:
-            RuntimeRefusal: A plugin failed the request, or plugins conflict.
-        """
+        """Update a container's resources, after plugins may have changed them."""
         container = self.world.containers[container_id]
         pod = self.world.pods[container.pod_sandbox_id]
         async with self._events() as plugins:

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.host.bounded import DOCUMENT, read_file
 from nri_resmgr.testing.errors import StartFailed
 
 _PLUGIN_FD: Final = 3
@@ -57,11 +58,16 @@ def discover(folder: Path, config_folder: Path | None) -> list[Installed]:
                 f"failed to discover plugins: invalid plugin name {path.name!r}, "
                 "idx-pluginname expected"
             )
-        if path.read_bytes()[: len(_WASM)] == _WASM:
+        if _is_wasm(path):
             raise StartFailed(f"{path.name} is WASM, which this runtime cannot run")
         config = _read_config(config_folder, path.name, match["base"])
         found.append(Installed(path, match["index"], match["base"], config))
     return found
+
+
+def _is_wasm(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_WASM)) == _WASM
 
 
 def _read_config(folder: Path | None, *names: str) -> str:
@@ -69,7 +75,7 @@ def _read_config(folder: Path | None, *names: str) -> str:
         return ""
     for name in names:
         try:
-            return (folder / f"{name}.conf").read_text(encoding="utf-8")
+            return read_file(folder / f"{name}.conf", DOCUMENT).decode()
         except FileNotFoundError:
             continue
         except OSError as error:
@@ -124,11 +130,7 @@ def launch(plugin: Installed, output: Path) -> tuple[PluginProcess, socket.socke
     """Start a plugin in the environment that real runtimes provide.
 
     That is three environment variables, no arguments, ``/dev/null`` as its input, and
-    the socket as descriptor 3.
-
-    Args:
-        plugin: The file.
-        output: File for its output; ``/dev/null`` in real runtimes.
+    the socket as descriptor 3. In real runtimes *output* is ``/dev/null``, too.
 
     Returns:
         The process, and the runtime's end of the socket.

@@ -22,12 +22,14 @@ from nri_resmgr.testing.errors import (
     PluginRefused,
     RegistrationFailed,
 )
-from nri_resmgr.testing.launch import PluginProcess
+from nri_resmgr.testing.launch import Installed, PluginProcess
 from nri_resmgr.testing.misbehaviour import SessionStep
 from nri_resmgr.testing.profile import Profile
 from nri_resmgr.testing.tape import Tape
 
 ApplyUpdates: TypeAlias = Callable[[Sequence[nri_pb2.ContainerUpdate]], Awaitable[None]]
+
+_CONFIGURE: Final = PLUGIN_METHODS["Configure"]
 
 # Source: nri, pkg/api/plugin.go; the name rule came with level 0.12.
 _INDEX: Final = re.compile(r"[0-9][0-9]")
@@ -35,11 +37,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.+-]+")
 
 
 class Launched(msgspec.Struct, frozen=True):
-    """What the runtime knows of a plugin that it launched itself."""
+    """The runtime's record of a plugin that it launched itself."""
 
-    index: str
-    base: str
-    config: str
+    file: Installed
     process: PluginProcess
 
 
@@ -60,8 +60,8 @@ class ConnectedPlugin:
     def __init__(
         self, profile: Profile, apply_updates: ApplyUpdates, launched: Launched | None
     ) -> None:
-        self.index = "" if launched is None else launched.index
-        self.base = "" if launched is None else launched.base
+        self.index = "" if launched is None else launched.file.index
+        self.base = "" if launched is None else launched.file.base
         self.mask = 0
         self.launched = launched
         self._profile = profile
@@ -127,7 +127,13 @@ class ConnectedPlugin:
         await self.step(SessionStep.REGISTERED)
         configured = self._configured or self._begin_configure()
         await self.step(SessionStep.CONFIGURING)
-        await self._end_configure(configured)
+        timeout = options.request_timeout
+        reply = await self.connection.end(_CONFIGURE, configured, timeout)
+        events = cast("nri_pb2.ConfigureResponse", reply).events
+        known = self._profile.level.event_mask
+        if events & ~known:
+            raise RegistrationFailed(self.name, f"invalid plugin events: 0x{events:x}")
+        self.mask = events or known
         await self.step(SessionStep.CONFIGURED)
 
     async def notify(
@@ -217,24 +223,12 @@ class ConnectedPlugin:
         self.connection.plugin = self.name
 
     def _begin_configure(self) -> asyncio.Future[Message]:
-        config = "" if self.launched is None else self.launched.config
+        config = "" if self.launched is None else self.launched.file.config
         return self.connection.begin(
-            PLUGIN_METHODS["Configure"],
+            _CONFIGURE,
             self._profile.configure_request(config),
             self._profile.options.request_timeout,
         )
-
-    async def _end_configure(self, answer: asyncio.Future[Message]) -> None:
-        reply = await self.connection.end(
-            PLUGIN_METHODS["Configure"],
-            answer,
-            self._profile.options.request_timeout,
-        )
-        events = cast("nri_pb2.ConfigureResponse", reply).events
-        known = self._profile.level.event_mask
-        if events & ~known:
-            raise RegistrationFailed(self.name, f"invalid plugin events: 0x{events:x}")
-        self.mask = events or known
 
 
 def check_identity(index: str, name: str, level: NriLevel) -> None:
@@ -295,16 +289,10 @@ class Roster:
         self.dropped.append(error)
         self._change()
 
-    async def wait_dropped(self, count: int) -> None:
-        """Wait until *count* plugins have failed before their first event."""
-        while len(self.dropped) < count:
+    async def until(self, is_so: Callable[[], object]) -> None:
+        """Wait until a condition of these plugins holds."""
+        while not is_so():
             await self._changed.wait()
-
-    async def wait_for(self, name: str) -> ConnectedPlugin:
-        """Wait until the plugin ``NN-name`` gets events."""
-        while (plugin := self.named(name)) is None:
-            await self._changed.wait()
-        return plugin
 
     def _change(self) -> None:
         self._changed.set()

@@ -9,7 +9,8 @@ import msgspec
 
 from nri_proto import NriLevel, nri_pb2
 from nri_proto.frames import MAX_DATA_OUT
-from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC
+from nri_proto.levels import DEDICATED_CALLS, SPLIT_SYNC, VALIDATION
+from nri_resmgr.testing.default_validator import DefaultValidator
 
 _MILLISECONDS: Final = 1000
 
@@ -31,6 +32,8 @@ class RuntimeOptions(msgspec.Struct, frozen=True, kw_only=True):
             default.
         grace: Seconds that launched plugins have to exit when the runtime stops.
         records: Whether messages are recorded; benchmarks turn that off.
+        validator: The runtime's default validator; None where it is not enabled. From
+            level 0.10: older runtimes ignore the setting.
     """
 
     nri_version: str | None = None
@@ -43,6 +46,7 @@ class RuntimeOptions(msgspec.Struct, frozen=True, kw_only=True):
     plugin_output: Path = Path("/dev/null")
     grace: float = 5.0
     records: bool = True
+    validator: DefaultValidator | None = None
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -61,8 +65,13 @@ class Profile(msgspec.Struct, frozen=True):
     options: RuntimeOptions
 
     @property
+    def validator(self) -> DefaultValidator | None:
+        """The default validator, where the level has one and it is enabled."""
+        return self.options.validator if self.level >= VALIDATION else None
+
+    @property
     def is_crio(self) -> bool:
-        """Whether failures are handled as in CRI-O."""
+        """True if failures are handled as in CRI-O."""
         return self.name == "cri-o"
 
     def configure_request(self, config: str) -> nri_pb2.ConfigureRequest:

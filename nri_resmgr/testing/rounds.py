@@ -12,7 +12,6 @@ from nri_proto import Event, NriLevel, nri_pb2
 from nri_resmgr.testing.errors import (
     AdjustmentRejected,
     PluginLost,
-    PluginRefused,
     ValidatorLost,
 )
 from nri_resmgr.testing.merge import CreationMerge, Owners, UpdateMerge
@@ -144,23 +143,19 @@ async def _validate(
             for plugin in plugins
         ],
     )
-    verdicts = await asyncio.gather(
-        *(_verdict(plugin, request) for plugin in validators)
-    )
-    for refusal in filter(None, verdicts):
-        raise refusal
+    verdicts = [_check(plugin, request) for plugin in validators]
+    for verdict in await asyncio.gather(*verdicts, return_exceptions=True):
+        if verdict is not None:
+            raise verdict
 
 
-async def _verdict(
+async def _check(
     plugin: ConnectedPlugin, request: nri_pb2.ValidateContainerAdjustmentRequest
-) -> AdjustmentRejected | ValidatorLost | PluginRefused | None:
+) -> None:
     try:
         reply = await plugin.call(Event.VALIDATE_CONTAINER_ADJUSTMENT.method, request)
     except PluginLost as error:
-        return ValidatorLost(plugin.name, str(error))
-    except PluginRefused as error:
-        return error
+        raise ValidatorLost(plugin.name, str(error)) from error
     answer = cast("nri_pb2.ValidateContainerAdjustmentResponse", reply)
     if answer.reject:
-        return AdjustmentRejected(plugin.name, answer.reason)
-    return None
+        raise AdjustmentRejected(plugin.name, answer.reason)

@@ -59,7 +59,10 @@ async def running_plugin(
 
 @asynccontextmanager
 async def plugin_process(
-    runtime: Runtime, *command: str, identity: str = "10-plugin"
+    runtime: Runtime,
+    *command: str,
+    identity: str = "10-plugin",
+    within: float = 10.0,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a plugin program that connects to the runtime's socket.
 
@@ -70,12 +73,14 @@ async def plugin_process(
         runtime: A started runtime.
         command: The program and its arguments.
         identity: ``NN-name`` to register with.
+        within: Seconds until it has to be synchronized.
 
     Yields:
         The process, after the plugin was synchronized. SIGTERM ends it afterwards.
 
     Raises:
         PluginEnded: The program ended before.
+        TimeoutError: It was not synchronized in time.
     """
     registered = Identity.parse(identity)
     process = await asyncio.create_subprocess_exec(
@@ -91,7 +96,7 @@ async def plugin_process(
     )
     output = asyncio.create_task(process.communicate())
     try:
-        await _first(output, runtime.synchronized(identity))
+        await _first(output, runtime.synchronized(identity, within))
         if process.returncode is not None:
             text = output.result()[0].decode(errors="replace").strip()
             raise PluginEnded(process.returncode, text)

@@ -6,7 +6,6 @@ import asyncio
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from google.protobuf.message import Message
@@ -32,7 +31,9 @@ class Runtime(CriService):
     """Emulates a container runtime with NRI.
 
     Use it with ``async with``, or call `start` and `stop`. Pods and containers survive
-    `stop`, so a second `start` is a restart of the runtime.
+    `stop`, so a second `start` is a restart of the runtime. What waits raises
+    `TimeoutError` after *within* seconds; what acts on a plugin that is not connected
+    raises `KeyError`.
 
     Args:
         directory: Directory for the socket.
@@ -63,12 +64,7 @@ class Runtime(CriService):
         await self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     @property
@@ -128,29 +124,17 @@ class Runtime(CriService):
         await self._sessions.end()
 
     async def synchronized(self, plugin: str, within: float = 10.0) -> None:
-        """Wait until ``NN-name`` gets events.
-
-        Raises:
-            TimeoutError: That takes more than *within* seconds.
-        """
+        """Wait until ``NN-name`` gets events."""
         async with asyncio.timeout(within):
-            await self.roster.wait_for(plugin)
+            await self.roster.until(lambda: self.roster.named(plugin))
 
     async def wait_dropped(self, count: int = 1, within: float = 10.0) -> None:
-        """Wait until *count* plugins have failed before their first event.
-
-        Raises:
-            TimeoutError: That takes more than *within* seconds.
-        """
+        """Wait until *count* plugins have failed before their first event."""
         async with asyncio.timeout(within):
-            await self.roster.wait_dropped(count)
+            await self.roster.until(lambda: len(self.dropped) >= count)
 
     async def gone(self, plugin: str, within: float = 10.0) -> None:
-        """Wait until the connection of ``NN-name`` has ended.
-
-        Raises:
-            TimeoutError: That takes more than *within* seconds.
-        """
+        """Wait until the connection of ``NN-name`` has ended."""
         if (found := self.roster.named(plugin)) is not None:
             async with asyncio.timeout(within):
                 await found.connection.wait_closed()
@@ -159,26 +143,17 @@ class Runtime(CriService):
         """Make any call to ``NN-name``, whether a runtime would make it or not.
 
         Raises:
-            KeyError: There is no such plugin.
             PluginRefused: It answered with an error.
             PluginLost: The connection ended, or the plugin was too late.
         """
         return await self._named(plugin).call(method, request)
 
     def write(self, plugin: str, data: bytes) -> None:
-        """Write raw bytes to ``NN-name``.
-
-        Raises:
-            KeyError: There is no such plugin.
-        """
+        """Write raw bytes to ``NN-name``."""
         self._named(plugin).connection.write(data)
 
     def misbehave_now(self, plugin: str, wrong: Misbehaviour) -> None:
-        """Set the misbehaviour on the present connection to ``NN-name``.
-
-        Raises:
-            KeyError: There is no such plugin.
-        """
+        """Set the misbehaviour on the present connection to ``NN-name``."""
         self._named(plugin).connection.misbehaviour = wrong
 
     def _named(self, plugin: str) -> ConnectedPlugin:

@@ -112,9 +112,7 @@ class PluginSessions:
             self._node.roster.note_drop(error)
             return None
         self.processes.append(process)
-        plugin = self._new_plugin(
-            Launched(installed.index, installed.base, installed.config, process)
-        )
+        plugin = self._new_plugin(Launched(installed, process))
         return plugin if await self._admit(plugin, connected) else None
 
     def _new_plugin(self, launched: Launched | None) -> ConnectedPlugin:

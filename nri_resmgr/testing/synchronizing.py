@@ -92,11 +92,7 @@ def sync_requests(
     Both lists are cut independently, as in Go's runtime, so a container may come before
     its pod. Cases in which Go's code loops or crashes are not emulated.
 
-    Args:
-        pods: All of them.
-        containers: All of them.
-        limit: Maximum size of a message in bytes.
-        objects: Maximum number of pods, and of containers, in one message.
+    A message has at most *limit* bytes, *objects* pods and *objects* containers.
 
     Raises:
         MessageTooLarge: A single pod and container exceed the limit.
@@ -104,7 +100,12 @@ def sync_requests(
     step = objects or max(len(pods), len(containers), 1)
     at = 0
     while True:
-        request = _slice(pods, containers, at, step)
+        end = at + step
+        request = nri_pb2.SynchronizeRequest(
+            pods=pods[at:end],
+            containers=containers[at:end],
+            more=end < max(len(pods), len(containers)),
+        )
         if (size := request.ByteSize() + _ENVELOPE) > limit:
             if step == 1:
                 raise MessageTooLarge(size, limit)
@@ -113,18 +114,4 @@ def sync_requests(
         yield request
         if not request.more:
             return
-        at += step
-
-
-def _slice(
-    pods: Sequence[nri_pb2.PodSandbox],
-    containers: Sequence[nri_pb2.Container],
-    at: int,
-    step: int,
-) -> nri_pb2.SynchronizeRequest:
-    end = at + step
-    return nri_pb2.SynchronizeRequest(
-        pods=pods[at:end],
-        containers=containers[at:end],
-        more=end < max(len(pods), len(containers)),
-    )
+        at = end

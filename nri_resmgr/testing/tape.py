@@ -19,7 +19,6 @@ class Failure(msgspec.Struct, frozen=True):
 
     Attributes:
         code: A gRPC status code.
-        message: The text of the error.
     """
 
     code: int
@@ -31,7 +30,6 @@ class RecordedMessage(msgspec.Struct, frozen=True):
 
     Attributes:
         plugin: ``NN-name``; empty before RegisterPlugin.
-        sender: The side that sent it.
         method: The call that it belongs to, as a request or as a reply.
         body: The request or the reply, or an error in place of a reply.
     """
@@ -44,12 +42,7 @@ class RecordedMessage(msgspec.Struct, frozen=True):
 
 @attrs.define(eq=False, repr=False)
 class Tape:
-    """Records messages in the order in which they were sent or received.
-
-    Attributes:
-        is_on: Whether it records.
-        records: The messages.
-    """
+    """Records messages in the order in which they were sent or received."""
 
     is_on: bool = True
     records: list[RecordedMessage] = attrs.field(factory=list)

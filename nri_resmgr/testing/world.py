@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Final
 
 from nri_proto import nri_pb2
@@ -31,22 +32,21 @@ class World:
     def __init__(self) -> None:
         self.pods: dict[str, nri_pb2.PodSandbox] = {}
         self.containers: dict[str, nri_pb2.Container] = {}
-        self._pods_so_far = 0
-        self._containers_so_far = 0
-        self._now = _START
-        self._last_pid = _FIRST_PID
+        self._pod_numbers = itertools.count()
+        self._container_numbers = itertools.count()
+        self._times = itertools.count(_START + _SECOND, _SECOND)
+        self._pids = itertools.count(_FIRST_PID + 1)
 
     def new_pod(self, wanted: nri_pb2.PodSandbox) -> nri_pb2.PodSandbox:
         """Copy a pod and generate what it lacks: id, uid, name, namespace, pid."""
         pod = nri_pb2.PodSandbox()
         pod.CopyFrom(wanted)
-        number = self._pods_so_far
-        self._pods_so_far += 1
+        number = next(self._pod_numbers)
         pod.id = pod.id or f"pod{number}"
         pod.uid = pod.uid or f"uid{number}"
         pod.name = pod.name or pod.id
         pod.namespace = pod.namespace or "default"
-        pod.pid = pod.pid or self._new_pid()
+        pod.pid = pod.pid or next(self._pids)
         pod.linux.SetInParent()  # always present
         return pod
 
@@ -56,8 +56,7 @@ class World:
         """Copy a container and generate id and name if it lacks them."""
         container = nri_pb2.Container()
         container.CopyFrom(wanted)
-        number = self._containers_so_far
-        self._containers_so_far += 1
+        number = next(self._container_numbers)
         container.id = container.id or f"ctr{number}"
         container.name = container.name or container.id
         container.pod_sandbox_id = pod.id
@@ -68,22 +67,22 @@ class World:
     def created(self, container: nri_pb2.Container) -> None:
         """Store a created container."""
         container.state = nri_pb2.CONTAINER_CREATED
-        container.created_at = self._tick()
+        container.created_at = next(self._times)
         self.containers[container.id] = container
 
     def started(self, container: nri_pb2.Container) -> None:
         """Record that its process runs."""
         container.state = nri_pb2.CONTAINER_RUNNING
-        container.started_at = self._tick()
+        container.started_at = next(self._times)
 
     def starting(self, container: nri_pb2.Container) -> None:
         """Record its process, which exists before it runs."""
-        container.pid = self._new_pid()
+        container.pid = next(self._pids)
 
     def stopped(self, container: nri_pb2.Container) -> None:
         """Record that its process has ended."""
         container.state = nri_pb2.CONTAINER_STOPPED
-        container.finished_at = self._tick()
+        container.finished_at = next(self._times)
         container.pid = 0
 
     def snapshot(
@@ -112,11 +111,3 @@ class World:
         if (container := self.containers.get(container_id)) is not None:
             apply = overlay_resources if all_fields else apply_resources
             apply(changes, container.linux.resources)
-
-    def _new_pid(self) -> int:
-        self._last_pid += 1
-        return self._last_pid
-
-    def _tick(self) -> int:
-        self._now += _SECOND
-        return self._now

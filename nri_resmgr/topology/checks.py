@@ -1,8 +1,8 @@
-"""Consistency checks of a machine's data."""
+"""Consistency checks of a machine's data; each raises `ContradictoryMachine`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from nri_resmgr.topology.cores import Cache, CacheKind, Core, Cpu
@@ -24,18 +24,11 @@ class ContradictoryMachine(InputError):
 
 
 def check_cores(cores: Sequence[Core], cpus: Sequence[Cpu]) -> CpuSet:
-    """Check that cores are disjoint and list the same CPUs; return those.
-
-    Raises:
-        ContradictoryMachine: They do not.
-    """
-    online = CpuSet()
+    """Check that cores are disjoint and list the same CPUs; return those."""
     for core in cores:
         if not core.cpus:
             raise ContradictoryMachine(f"core {core.id} has no CPU")
-        if both := core.cpus & online:
-            raise ContradictoryMachine(f"CPU {both} is in two cores")
-        online |= core.cpus
+    online = check_disjoint((core.cpus for core in cores), "cores")
     if not online:
         raise ContradictoryMachine("no CPU is online")
     _ascending([core.cpus.first for core in cores], "cores")
@@ -46,17 +39,9 @@ def check_cores(cores: Sequence[Core], cpus: Sequence[Cpu]) -> CpuSet:
 
 
 def check_nodes(nodes: Sequence[Node], online: CpuSet) -> None:
-    """Check that every online CPU is in one node and nodes have no other CPU.
-
-    Raises:
-        ContradictoryMachine: A CPU is in several nodes or none, or is not online.
-    """
+    """Check that every online CPU is in one node and nodes have no other CPU."""
     _ascending([node.id for node in nodes], "nodes")
-    seen = CpuSet()
-    for node in nodes:
-        if both := node.cpus & seen:
-            raise ContradictoryMachine(f"CPU {both} is in two nodes")
-        seen |= node.cpus
+    seen = check_disjoint((node.cpus for node in nodes), "nodes")
     if extra := seen - online:
         raise ContradictoryMachine(f"CPU {extra} is in a node and not online")
     if missing := online - seen:
@@ -64,11 +49,7 @@ def check_nodes(nodes: Sequence[Node], online: CpuSet) -> None:
 
 
 def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> None:
-    """Check that there is one positive distance for every pair of nodes.
-
-    Raises:
-        ContradictoryMachine: The matrix has another size, or a distance below 10.
-    """
+    """Check that there is one positive distance for every pair of nodes."""
     size = len(nodes)
     if len(rows) != size or any(len(row) != size for row in rows):
         raise ContradictoryMachine(f"distances are not a {size} by {size} matrix")
@@ -82,11 +63,7 @@ def check_distances(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> Non
 def check_sets(
     online: CpuSet, present: CpuSet, isolated: CpuSet, caches: Sequence[Cache]
 ) -> None:
-    """Check that sets and caches have only CPUs that may be in them.
-
-    Raises:
-        ContradictoryMachine: They have others.
-    """
+    """Check that sets and caches have only CPUs that may be in them."""
     if extra := online - present:
         raise ContradictoryMachine(f"CPU {extra} is online and not present")
     if extra := isolated - online:
@@ -102,6 +79,16 @@ def check_sets(
         if both := cache.cpus & others:
             raise ContradictoryMachine(f"CPU {both} has two level {cache.level} caches")
         shared[cache.level, cache.kind] = others | cache.cpus
+
+
+def check_disjoint(parts: Iterable[CpuSet], what: str) -> CpuSet:
+    """Check that no CPU is in two parts; return their union."""
+    seen = NO_CPUS
+    for part in parts:
+        if both := part & seen:
+            raise ContradictoryMachine(f"CPU {both} is in two {what}")
+        seen |= part
+    return seen
 
 
 def _ascending(ids: Sequence[int], what: str) -> None:

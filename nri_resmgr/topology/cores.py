@@ -6,7 +6,7 @@ import enum
 
 import msgspec
 
-from nri_resmgr.values import Bytes, CpuSet, KiloHertz
+from nri_resmgr.values import Bytes, CpuSet, KiloHertz, StoredValue
 
 
 class CoreKind(enum.StrEnum):
@@ -20,11 +20,10 @@ class CoreKind(enum.StrEnum):
     OTHER = "other"
 
 
-class Cpu(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Cpu(StoredValue, frozen=True):
     """One online logical CPU, with the data of its frequency driver.
 
     Attributes:
-        id: The kernel's CPU number.
         base: Guaranteed frequency; None where the driver does not report it.
         min: Lowest frequency of the hardware; None without cpufreq.
         max: Highest frequency of the hardware; None without cpufreq.
@@ -43,17 +42,14 @@ class Cpu(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     capacity: int | None = None
 
 
-class Core(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """A core with its place in package, die and cluster.
+class Core(StoredValue, frozen=True):
+    """A core with its place in package, die and cluster, and its online threads.
 
     Attributes:
-        package: Physical package id.
         die: Die id, unique only inside the package; 0 where there are no dies.
         cluster: Cluster id, unique only inside the die; None where undefined.
         id: Core id. Not usable as a key: unique only inside its parent, on some
             platforms not even there. The CPU set identifies a core.
-        cpus: The core's online threads.
-        kind: Type of the core.
     """
 
     package: int
@@ -96,17 +92,13 @@ class CacheKind(enum.StrEnum):
     UNIFIED = "Unified"
 
 
-class Cache(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """One cache.
+class Cache(StoredValue, frozen=True):
+    """One cache, with the online CPUs that share it; level 1 is nearest to the core.
 
     Attributes:
-        level: The cache level; 1 is nearest to the core.
         kind: Data, instruction or unified; level 1 has two with the same id.
         id: The kernel's id, unique per level and kind; None where the kernel reports
             none, and then the cache is no resctrl domain.
-        cpus: The online CPUs that share it.
         size: Capacity, 0 where unknown.
     """
 

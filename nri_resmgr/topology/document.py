@@ -36,8 +36,7 @@ def from_document(document: object) -> Machine:
     """Build the machine that `to_document` described.
 
     Raises:
-        BadMachineDocument: A key is unknown or missing, a value has the wrong type, or
-            the data is inconsistent; the message names the path.
+        BadMachineDocument: The document is invalid; the message names the path.
     """
     if not isinstance(document, dict):
         raise BadMachineDocument(f"want a mapping, found {document!r:.40}")

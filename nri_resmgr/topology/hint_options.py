@@ -24,7 +24,7 @@ ALL_SOURCES: Final = frozenset(HintSource)
 
 
 class PathMatch(enum.StrEnum):
-    """How paths are matched; the values are those of annotations."""
+    """The way in which paths are matched; the values are those of annotations."""
 
     PREFIX = "prefix"
     GLOB = "glob"
@@ -54,11 +54,8 @@ class PathRule(msgspec.Struct, frozen=True):
 class HintOptions(msgspec.Struct, frozen=True):
     """Selection of a container's hints.
 
-    Attributes:
-        sources: The sources that are used.
-        deny: Paths of mounts, devices and sysfs whose hints are ignored.
-        allow: Paths whose hints are used even if denied.
-        given: Additional hints, set by tests.
+    Those of denied paths of mounts, devices and sysfs are ignored, unless the path is
+    allowed. Tests add *given* ones.
     """
 
     sources: frozenset[HintSource] = ALL_SOURCES

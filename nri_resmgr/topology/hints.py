@@ -6,15 +6,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import msgspec
-
 from nri_resmgr.topology.machine import Machine
-from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet, StoredValue
 
 _POD_RESOURCE: Final = "podresapi:"
 
 # Parts of every image or pod: their location says nothing about a workload.
 _COMMON: Final = (
+    "/.cri-resmgr",
     "/.nri-resource-policy",
     "/dev/shm",  # noqa: S108 - looked for, not written to
     "/dev/termination-log",
@@ -30,7 +29,7 @@ _SMALL_VOLUME: Final = re.compile(
 )
 
 
-class Hint(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Hint(StoredValue, frozen=True):
     """The CPUs and nodes near a device or file that a container uses.
 
     Attributes:
@@ -47,17 +46,14 @@ class Hint(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     @property
     def is_pod_resource(self) -> bool:
-        """Whether it comes from the kubelet, for a device assigned to the pod."""
+        """True if it comes from the kubelet, for a device assigned to the pod."""
         return self.provider.startswith(_POD_RESOURCE)
 
 
 def gives_hint(source: str, destination: str, *, read_only: bool) -> bool:
     """Return whether the location of a mount matters to the container's work.
 
-    Args:
-        source: The path on the host, whose device is looked up.
-        destination: The path in the container.
-        read_only: Whether the container cannot write to it.
+    *source* is its path on the host, *destination* that in the container.
     """
     # Most mounts are parts of every pod, so these are checked first.
     if read_only or destination.startswith(_COMMON) or source.startswith(_COMMON):

@@ -18,19 +18,13 @@ from nri_resmgr.topology.cores import Cache, Cluster, Core, CoreKind, Cpu, Die, 
 from nri_resmgr.topology.memory import MemoryKind, Node
 from nri_resmgr.topology.platform import CgroupLayout, Device, Rdt, Uncore
 from nri_resmgr.topology.speed_select import Punit, check_punits
-from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet, StoredValue
 
 # Marks an omitted field; an explicit empty set is an error, so by identity.
 _ONLINE: Final = CpuSet()
 
 
-class Machine(
-    msgspec.Struct,
-    frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
-    dict=True,
-):
+class Machine(StoredValue, frozen=True, dict=True):
     """A machine, as its kernel described it at one moment.
 
     Fields are independent of each other; everything else is derived from them on
@@ -197,19 +191,30 @@ class Machine(
         """Return the online CPUs of *nodes*."""
         return CpuSet.union(node.cpus for node in self.nodes if node.id in nodes)
 
-    def nearest_memory(self, cpus: CpuSet) -> NodeSet:
-        """Return the memory nodes that *cpus* should use.
+    def first_threads(self, cpus: CpuSet, preferred: CpuSet = NO_CPUS) -> CpuSet:
+        """Return one thread of each core that *cpus* has any of.
 
-        Returns:
-            The nodes of the CPUs that have memory. If none has, all memory nodes at
-            the smallest distance from any of them. Empty for no CPUs.
+        It is the lowest, of the *preferred* ones where there are any.
+        """
+        cores = (core.cpus & cpus for core in self.cores)
+        return CpuSet.from_iterable(
+            (mine & preferred or mine).first for mine in cores if mine
+        )
+
+    def nearest_memory(self, cpus: CpuSet) -> NodeSet:
+        """Return the memory nodes that *cpus* should use; none for no CPUs.
+
+        The nodes of the CPUs that have memory. If none has, all memory nodes at the
+        smallest distance from any of them.
         """
         local = self.nodes_of(cpus)
-        if local & self.memory_nodes or not local:
-            return local & self.memory_nodes
-        near = {
-            to: min(self.distance(a, to) for a in local) for to in self.memory_nodes
-        }
+        return local & self.memory_nodes or self.nearest(local, self.memory_nodes)
+
+    def nearest(self, start: NodeSet, among: NodeSet) -> NodeSet:
+        """Return those of some nodes at the smallest distance from any of *start*."""
+        if not start:
+            return NO_NODES
+        near = {to: min(self.distance(a, to) for a in start) for to in among}
         closest = min(near.values(), default=0)
         return NodeSet.from_iterable(to for to, far in near.items() if far == closest)
 

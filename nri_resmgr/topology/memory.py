@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Final
 
-import msgspec
-
-from nri_resmgr.values import NO_CPUS, Bytes, CpuSet
-
-_NONE: Final = Bytes(0)
+from nri_resmgr.values import NO_CPUS, Bytes, CpuSet, StoredValue
 
 
 class MemoryKind(enum.StrEnum):
@@ -21,23 +16,19 @@ class MemoryKind(enum.StrEnum):
     CXL = "cxl"
 
 
-class HugePages(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class HugePages(StoredValue, frozen=True):
     """The pool of huge pages of one size on a node."""
 
     size: Bytes
     count: int
 
 
-class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Node(StoredValue, frozen=True):
     """One NUMA node; it may have no CPUs, or no memory.
 
     Attributes:
         id: The kernel's node id; ids may have gaps.
-        cpus: The online CPUs of the node.
         memory: Total memory; 0 for a node without memory.
-        kind: Technology of the memory.
         movable: Whether all of it is movable, so that the kernel itself cannot use it.
             A container then needs another node as well, for its kernel memory.
         hugepages: Pools by ascending page size.
@@ -45,12 +36,12 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
     id: int
     cpus: CpuSet = NO_CPUS
-    memory: Bytes = _NONE
+    memory: Bytes = Bytes(0)
     kind: MemoryKind = MemoryKind.DRAM
     movable: bool = False
     hugepages: tuple[HugePages, ...] = ()
 
     @property
     def is_normal(self) -> bool:
-        """Whether the node has memory that the kernel itself may use."""
+        """True if the node has memory that the kernel itself may use."""
         return bool(self.memory) and not self.movable

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import enum
 
-import msgspec
-
-from nri_resmgr.values import CpuSet, KiloHertz
+from nri_resmgr.values import CpuSet, KiloHertz, StoredValue
 
 
 class DeviceKind(enum.StrEnum):
@@ -17,13 +15,10 @@ class DeviceKind(enum.StrEnum):
     NET = "net"
 
 
-class Device(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class Device(StoredValue, frozen=True):
     """A hardware device; virtual devices are not listed.
 
     Attributes:
-        kind: Its class.
         name: The kernel's name, ``0000:3b:00.0``, ``nvme0n1`` or ``eth0``.
         path: Its real path in sysfs.
         node: The node it is attached to; None where the kernel does not know.
@@ -37,18 +32,13 @@ class Device(
     cpus: CpuSet
 
 
-class Uncore(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """One uncore frequency domain and the hardware's limits for it.
+class Uncore(StoredValue, frozen=True):
+    """One uncore frequency domain and the hardware's limits for it at boot.
 
     Attributes:
         name: The name of its folder in sysfs, where limits are written.
-        package: Its package.
         die: Its die; None where the domain is not a die.
         domain: Its number in the package; None on machines without domains.
-        min: Lowest frequency at boot.
-        max: Highest frequency at boot.
     """
 
     name: str
@@ -59,9 +49,7 @@ class Uncore(
     max: KiloHertz | None
 
 
-class RdtResource(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class RdtResource(StoredValue, frozen=True):
     """One resource that resctrl can partition.
 
     Attributes:
@@ -69,7 +57,6 @@ class RdtResource(
         closids: Number of classes of the hardware, including that of the root group.
         mask: All bits of a cache mask; 0 for bandwidth.
         min_bits: Fewest bits in a mask; 0 for bandwidth.
-        sparse: Whether masks may have holes.
         min_percent: Lowest bandwidth; 0 for caches.
         step_percent: Step of bandwidth; 0 for caches.
     """
@@ -83,7 +70,7 @@ class RdtResource(
     step_percent: int = 0
 
 
-class Rdt(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Rdt(StoredValue, frozen=True):
     """Capabilities of resctrl.
 
     Attributes:

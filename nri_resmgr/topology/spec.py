@@ -44,7 +44,7 @@ class BadMachineSpec(InputError):
 
 
 class Numbering(enum.StrEnum):
-    """How CPUs are numbered: all first threads before second ones, or core by core."""
+    """The numbering of CPUs: all first threads before second ones, or core by core."""
 
     SPLIT = "split"
     ADJACENT = "adjacent"

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-import msgspec
-
-from nri_resmgr.topology.checks import ContradictoryMachine
-from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz
+from nri_resmgr.topology.checks import ContradictoryMachine, check_disjoint
+from nri_resmgr.values import NO_CPUS, CpuSet, KiloHertz, StoredValue
 
 
 class Feature(enum.StrEnum):
@@ -20,27 +18,23 @@ class Feature(enum.StrEnum):
 
 
 class ClosOrder(enum.StrEnum):
-    """What ranks classes of service: their weights or their numbers."""
+    """The order of classes of service: their weights or their numbers."""
 
     PROPORTIONAL = "proportional"
     ORDERED = "ordered"
 
 
-class TurboBucket(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """Turbo frequency of cores of high priority, while the others are limited.
+class TurboBucket(StoredValue, frozen=True):
+    """Turbo frequency of up to so many cores of high priority, without wide vectors.
 
-    Attributes:
-        cores: Maximum number of cores of high priority.
-        max: Their turbo frequency, for code without wide vectors.
+    The other cores are limited meanwhile.
     """
 
     cores: int
     max: KiloHertz
 
 
-class Clos(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Clos(StoredValue, frozen=True):
     """A class of service of core power; its index in the punit is its number.
 
     Attributes:
@@ -56,15 +50,11 @@ class Clos(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_field
     cpus: CpuSet = NO_CPUS
 
 
-class Punit(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class Punit(StoredValue, frozen=True):
     """One power control unit: a package, a die of it or a part of one.
 
     Attributes:
-        package: Its package.
         id: Its number in the package: the power domain of TPMI, else the die.
-        cpus: Its online CPUs.
         level: The performance profile in use.
         levels: Profiles that can be selected, ascending.
         is_locked: Whether the firmware forbids a change of the profile.
@@ -104,20 +94,14 @@ def check_punits(punits: Sequence[Punit], online: CpuSet) -> None:
     keys = [(punit.package, punit.id) for punit in punits]
     if sorted(set(keys)) != keys:
         raise ContradictoryMachine("punits repeat or are out of order")
-    _check_disjoint([punit.cpus for punit in punits], online, "punits")
+    _check_inside((punit.cpus for punit in punits), online, "punits")
     for punit in punits:
         name = f"punit {punit.package}/{punit.id}"
-        _check_disjoint(
-            [clos.cpus for clos in punit.clos], punit.cpus, f"classes of {name}"
-        )
-        _check_disjoint([punit.base_cpus], punit.cpus, f"faster cores of {name}")
+        classes = (clos.cpus for clos in punit.clos)
+        _check_inside(classes, punit.cpus, f"classes of {name}")
+        _check_inside([punit.base_cpus], punit.cpus, f"faster cores of {name}")
 
 
-def _check_disjoint(parts: Sequence[CpuSet], whole: CpuSet, what: str) -> None:
-    seen = NO_CPUS
-    for part in parts:
-        if both := part & seen:
-            raise ContradictoryMachine(f"CPU {both} is in two {what}")
-        seen |= part
-    if extra := seen - whole:
+def _check_inside(parts: Iterable[CpuSet], whole: CpuSet, what: str) -> None:
+    if extra := check_disjoint(parts, what) - whole:
         raise ContradictoryMachine(f"CPU {extra} is in {what} and cannot be")

@@ -87,32 +87,26 @@ def parse_spec(text: str) -> Machine:
 
 
 def build_machine(spec: MachineSpec) -> Machine:
-    """Build the machine of a parsed spec.
-
-    Raises:
-        BadMachineSpec: The node ids or distances are too few or too many.
-        ContradictoryMachine: The numbers contradict each other.
-    """
+    """Build the machine of a parsed spec; raises what `parse_spec` does."""
     cores = tuple(_cores(spec))
     present = CpuSet.union(core.cpus for core in cores)
     places = tuple(_places(spec, cores))
     online = present - spec.offline
     # Checked by `Machine` like discovered data.
     return Machine(
-        cores=_sorted_cores(_online_parts(cores, online)),
+        cores=tuple(
+            sorted(_online_parts(cores, online), key=lambda core: core.cpus.first)
+        ),
         cpus=tuple(Cpu(number) for number in online),
         nodes=_nodes(spec, places, online),
-        distances=_distances(spec, places),
+        distances=spec.distances
+        or tuple(tuple(_distance(a, b) for b in places) for a in places),
         caches=tuple(
             sorted(_online_parts(_caches(spec, cores), online), key=cache_order)
         ),
         present=present,
         isolated=spec.isolated,
     )
-
-
-def _sorted_cores(cores: Iterable[Core]) -> tuple[Core, ...]:
-    return tuple(sorted(cores, key=lambda core: core.cpus.first))
 
 
 def _online_parts(groups: Iterable[_Group], online: CpuSet) -> Iterator[_Group]:
@@ -227,14 +221,6 @@ def _nodes(
     return tuple(
         replace(place.node, id=number, cpus=place.node.cpus & online)
         for number, place in zip(ids, places, strict=True)
-    )
-
-
-def _distances(
-    spec: MachineSpec, places: Sequence[_Place]
-) -> tuple[tuple[int, ...], ...]:
-    return spec.distances or tuple(
-        tuple(_distance(a, b) for b in places) for a in places
     )
 
 

@@ -32,9 +32,13 @@ def _lines(machine: Machine) -> Iterator[str]:
         for punit in machine.speed_select:
             if punit.package == package.id:
                 yield f"    {_punit(punit)}"
-    yield from _nodes_without_cpus(machine)
+    for node in machine.nodes:
+        if not node.cpus:
+            yield f"  {_node(node)}"
     yield from _distances(machine)
-    yield from _devices(machine)
+    for device in machine.devices:
+        if device.node is not None:
+            yield f"  {device.kind} {device.name}: node {device.node}"
 
 
 def _machine(machine: Machine) -> str:
@@ -76,12 +80,6 @@ def _punit(punit: Punit) -> str:
     return ", ".join(parts)
 
 
-def _nodes_without_cpus(machine: Machine) -> Iterator[str]:
-    for node in machine.nodes:
-        if not node.cpus:
-            yield f"  {_node(node)}"
-
-
 def _node(node: Node) -> str:
     parts = [f"node {node.id}:"]
     parts.append(f"{format_bytes(node.memory)} {node.kind}" if node.memory else "empty")
@@ -98,9 +96,3 @@ def _distances(machine: Machine) -> Iterator[str]:
     yield "    node " + "".join(f"{node.id:>4}" for node in machine.nodes)
     for node, row in zip(machine.nodes, machine.distances, strict=True):
         yield f"    {node.id:>4} " + "".join(f"{far:>4}" for far in row)
-
-
-def _devices(machine: Machine) -> Iterator[str]:
-    for device in machine.devices:
-        if device.node is not None:
-            yield f"  {device.kind} {device.name}: node {device.node}"

@@ -1,4 +1,15 @@
-"""Values every layer shares: sets of CPUs and nodes, quantities, QoS, errors."""
+"""Values every layer shares: sets of CPUs and nodes, quantities, QoS, errors.
+
+* `cpuset`: sets of CPUs and NUMA nodes, as integers, in the kernel's text formats.
+* `quantities`: CPUs, bytes and frequencies, with Kubernetes' text forms.
+* `qos`, `scheduling`, `cpu_weights`: QoS classes, scheduling classes, weights.
+* `errors`: the root and the branches of the error tree.
+* `stored`, `documents`: bases and conversions of values that are written to files.
+* `printable`, `shorten`, `closest`: text of others in messages.
+* `globs`, `identity_cache`, `sha256`: patterns, a cache, digests.
+
+Nothing here does I/O or knows of containers; read `cpuset` first.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +25,7 @@ from nri_resmgr.values.errors import (
 )
 from nri_resmgr.values.qos import QosClass
 from nri_resmgr.values.quantities import (
+    ONE_CPU,
     Bytes,
     KiloHertz,
     MilliCpus,
@@ -22,10 +34,12 @@ from nri_resmgr.values.quantities import (
     parse_bytes,
     parse_cpus,
 )
+from nri_resmgr.values.stored import StoredValue
 
 __all__ = [
     "NO_CPUS",
     "NO_NODES",
+    "ONE_CPU",
     "BadListFormat",
     "BadMask",
     "BadQuantity",
@@ -39,6 +53,7 @@ __all__ = [
     "PolicyError",
     "QosClass",
     "ResmgrError",
+    "StoredValue",
     "format_bytes",
     "format_cpus",
     "parse_bytes",

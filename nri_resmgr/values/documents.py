@@ -20,11 +20,7 @@ JsonObject: TypeAlias = dict[str, Any]
 
 @dataclass(eq=False)
 class BadValue(InputError):
-    """Plain data does not have the expected type.
-
-    Attributes:
-        why: What is wrong, with the path to it: ``... - at `$.spec.labels```.
-    """
+    """Plain data does not have the expected type; the message has the path to it."""
 
     why: str
 
@@ -51,11 +47,7 @@ def to_plain(value: object) -> Any:
 
 
 def from_plain(kind: type[ValueT], data: object) -> ValueT:
-    """Convert plain data to a value; the inverse of `to_plain`.
-
-    Args:
-        kind: The type of the value, such as a Struct or a tuple of Structs.
-        data: Data from `to_plain`, JSON or YAML.
+    """Convert plain data to a value, such as a Struct; the inverse of `to_plain`.
 
     Raises:
         BadValue: The data is not that of a value of *kind*.

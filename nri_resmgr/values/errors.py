@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 
 class ResmgrError(Exception):
-    """Root of the tree; catch it only at the RPC edge and in ``main``."""
+    """Root of the tree; catch it only at the RPC edge and in ``main``.
+
+    Attributes:
+        is_logged: Whether a line of the log has it already: the edge adds none.
+    """
+
+    is_logged = False
 
 
 class InputError(ResmgrError):

@@ -10,6 +10,9 @@ from nri_resmgr.values.errors import BadQuantity
 MilliCpus = NewType("MilliCpus", int)
 """Thousandths of one CPU's time."""
 
+ONE_CPU: Final = 1000
+"""One CPU in `MilliCpus`."""
+
 Bytes = NewType("Bytes", int)
 """Memory, in bytes."""
 
@@ -48,7 +51,7 @@ def parse_cpus(text: str) -> MilliCpus:
     >>> parse_cpus("1.5"), parse_cpus("750m"), parse_cpus("1u")
     (1500, 750, 1)
     """
-    return MilliCpus(_scaled(text, 1000))
+    return MilliCpus(_scaled(text, ONE_CPU))
 
 
 def parse_bytes(text: str) -> Bytes:
@@ -68,7 +71,7 @@ def parse_bytes(text: str) -> Bytes:
 
 def format_cpus(amount: MilliCpus) -> str:
     """Format CPUs as Kubernetes does: ``"2"``, ``"750m"``."""
-    whole, rest = divmod(amount, 1000)
+    whole, rest = divmod(amount, ONE_CPU)
     return f"{amount}m" if rest else str(whole)
 
 
@@ -85,7 +88,8 @@ def _scaled(text: str, unit: int) -> int:
     if match is None:
         raise BadQuantity(text, "not a number with a Kubernetes suffix")
     if match["exponent"]:
-        scale = _power_of_ten(int(match["exponent"]))
+        exponent = int(match["exponent"])
+        scale = (10 ** max(exponent, 0), 10 ** max(-exponent, 0))
     elif match["suffix"] in _SCALES:
         scale = _SCALES[match["suffix"]]
     else:
@@ -98,7 +102,3 @@ def _scaled(text: str, unit: int) -> int:
     if amount > _MAX:
         raise BadQuantity(text, "larger than any node")
     return amount
-
-
-def _power_of_ten(exponent: int) -> tuple[int, int]:
-    return (10**exponent, 1) if exponent >= 0 else (1, 10**-exponent)

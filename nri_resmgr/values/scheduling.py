@@ -40,18 +40,12 @@ class IoClass(enum.StrEnum):
 
 
 class SchedulingClass(msgspec.Struct, frozen=True, kw_only=True):
-    """Scheduler and I/O priority of a container's processes.
+    """Scheduler and I/O priority of a container's processes; None for no change.
 
     Attributes:
-        name: Its name in configurations and annotations.
-        policy: Scheduling policy; None for no change.
         priority: 1 to 99 for fifo and rr, 0 for the others.
-        flags: Flags of the scheduler.
         nice: -20 to 19, for other and batch.
-        runtime: Nanoseconds, for deadline.
-        deadline: Nanoseconds, for deadline.
-        period: Nanoseconds, for deadline.
-        io_class: I/O class; None for no change.
+        runtime, deadline, period: Nanoseconds, for deadline.
         io_priority: 0 (highest) to 7, for rt and be.
     """
 

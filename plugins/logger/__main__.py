@@ -29,6 +29,7 @@ from nri_resmgr.stub.identity import INDEX_VARIABLE
 from nri_resmgr.stub.observer import Tapped
 from nri_resmgr.stub.transport import DEFAULT_SOCKET, SOCKET_VARIABLE
 from nri_resmgr.values.errors import InputError
+from nri_resmgr.values.printable import LINES, printable, printable_json
 
 log = structlog.get_logger(__name__)
 
@@ -148,9 +149,21 @@ def formatted(tapped: Tapped, time: datetime, style: str) -> str:
     else:
         entry["error"] = str(tapped.body)
     if style == "json":
-        return json.dumps(entry, ensure_ascii=False) + "\n"
-    return "---\n" + str(
-        yaml.dump(entry, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True)
+        return printable_json(json.dumps(entry, ensure_ascii=False)) + "\n"
+    text = _yaml(entry, allow_unicode=True)
+    # The escapes of YAML keep the meaning, and it has them for all of Unicode or none.
+    is_safe = printable(text, LINES) == text
+    return f"---\n{text if is_safe else _yaml(entry, allow_unicode=False)}"
+
+
+def _yaml(entry: dict[str, Any], *, allow_unicode: bool) -> str:
+    return str(
+        yaml.dump(
+            entry,
+            Dumper=yaml.CSafeDumper,
+            sort_keys=False,
+            allow_unicode=allow_unicode,
+        )
     )
 
 
@@ -215,12 +228,7 @@ class Printer:
 
 
 class MessageLogger:
-    """Prints the messages of its session; its replies are empty.
-
-    Args:
-        settings: The settings of the command line.
-        printer: Writes the messages.
-    """
+    """Prints the messages of its session; its replies are empty."""
 
     def __init__(self, settings: LoggerSettings, printer: Printer) -> None:
         self._initial = self._settings = settings

@@ -10,10 +10,13 @@ import yaml
 from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import (
     Configuration,
+    ConfigureHandler,
     Container,
     ContainerAdjustment,
+    CreateContainerHandler,
     Pod,
     RequestRejected,
+    StopContainerHandler,
     serve,
 )
 from nri_resmgr.values.errors import InputError
@@ -47,8 +50,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 # 2. The handlers. Their names are those of NRI's events; the plugin subscribes to the
-#    events that it has a method for.
-class Template:
+#    events that it has a method for. With the base classes editors complete them, and
+#    type checkers compare them.
+class Template(ConfigureHandler, CreateContainerHandler, StopContainerHandler):
     """The plugin."""
 
     def __init__(self) -> None:

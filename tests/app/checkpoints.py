@@ -11,17 +11,32 @@ from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
+from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
-KINDS: Final = ("TopologyAwarePolicy", "BalloonsPolicy", "StaticPolicy")
+KINDS: Final = (
+    "TopologyAwarePolicy",
+    "BalloonsPolicy",
+    "StaticPolicy",
+    "StaticPlusPolicy",
+    "DynamicPoolsPolicy",
+    "PodpoolsPolicy",
+    "StaticPoolsPolicy",
+    "NonePolicy",
+)
+
+
+_SPECS: Final = {
+    "NonePolicy": "{}",
+    "StaticPoolsPolicy": "{pools: [{name: own, exclusive: true, "
+    "cpuLists: [{cpus: '1-2'}, {cpus: '5-6'}]}]}",
+}
 
 
 def policy_of(kind: str, machine: str = "2s1n4c1t") -> Policy[Any]:
-    text = (
-        f"apiVersion: config.nri/v1alpha1\nkind: {kind}\n"
-        "spec: {reservedResources: {cpu: 'cpuset:0'}}\n"
-    )
+    spec = _SPECS.get(kind, "{reservedResources: {cpu: 'cpuset:0'}}")
+    text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
     return build_policy(parse_config(text), parse_spec(machine))
 
 
@@ -39,6 +54,7 @@ def spec(name: str, whole: int = 0) -> ContainerSpec:
         memory_limit=Bytes(1 << 30),
         name=name,
         labels={"app": "x"},
+        pool_request=PoolRequest("own" if whole else ""),
     )
 
 

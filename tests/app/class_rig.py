@@ -16,6 +16,7 @@ from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 from nri_resmgr.app.classes.rdt.groups import RdtGroups
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.parts import Reconcilers
@@ -26,9 +27,10 @@ from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import CreateResult, Runtime, running_plugin
 from nri_resmgr.testing.resctrl import Faults, Hardware, Resctrl
 from nri_resmgr.topology.synthetic import parse_spec
-from tests.app.node import SAFE, Node, asking_for, config, until
+from tests.app.node import SAFE, Node, asking_for, config
 from tests.app.ready_target import ReadyTarget
 from tests.host.resctrl.kept import Kept
+from tests.waiting import until
 
 PERIOD: Final = 0.2  # seconds
 
@@ -70,7 +72,12 @@ class Rig:
     is_killed: bool = False
 
     async def create(
-        self, name: str, annotations: Mapping[str, str] = {}, *, cpus: float = 1
+        self,
+        name: str,
+        annotations: Mapping[str, str] = {},
+        *,
+        cpus: float = 1,
+        labels: Mapping[str, str] = {},
     ) -> CreateResult:
         """Create a pod and its container, whose process does not run yet."""
         runtime = self.node.runtime
@@ -81,6 +88,7 @@ class Rig:
                 name=name,
                 namespace="default",
                 annotations=annotations,
+                labels=labels,
             )
             await runtime.run_pod(pod)
         linux = LinuxContainer(
@@ -132,7 +140,7 @@ class Rig:
         ]
 
     def tasks_file(self, group: str) -> bool:
-        """Tell whether a name is of a group."""
+        """Return whether a name is of a group."""
         try:
             return "tasks" in self.resctrl.names(group)
         except OSError:
@@ -141,6 +149,18 @@ class Rig:
     def reconfigure(self, spec: str) -> None:
         """Put another document in force."""
         self.node.plugin.reconfigure(parse_config(config(spec)))
+
+    async def compared(self) -> None:
+        """Wait until all containers have been compared once more."""
+        groups = self.node.plugin.class_hosts.rdt
+        before = len(self.tasks().split())
+        self.resctrl.start(99_999)  # which is counted at the end of a step
+        await until(
+            lambda: (
+                ROOT_CLASS in groups.groups
+                and groups.groups[ROOT_CLASS].threads == before + 1
+            )
+        )
 
     async def settled(self) -> None:
         """Wait until the groups are what the configuration says, or cannot be."""

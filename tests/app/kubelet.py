@@ -84,9 +84,9 @@ class Kubelet:
                 return {"updates": await self._reconnect()}
             case StopPod(pod):
                 await self.runtime.stop_pod(pod)
-            case AnnouncePod(pod, rows):
-                first = next(iter(rows.values()))
-                await self._run_pod(pod, first, announcement(rows))
+            case AnnouncePod(pod, rows, overhead):
+                first = next(iter(rows.values()), overhead or ContainerRow())
+                await self._run_pod(pod, first, announcement(rows), overhead)
             case _:
                 raise ValueError(f"no kubelet does {step}")
         return {"updates": {}}
@@ -114,7 +114,11 @@ class Kubelet:
         }
 
     async def _run_pod(
-        self, name: str, row: ContainerRow, said: Mapping[str, str] = {}
+        self,
+        name: str,
+        row: ContainerRow,
+        said: Mapping[str, str] = {},
+        overhead: ContainerRow | None = None,
     ) -> None:
         if name in self.runtime.world.pods:
             return
@@ -124,7 +128,7 @@ class Kubelet:
                 annotations |= step.row.annotations or {}
                 annotations |= _given_hints(step)
         whole = msgspec.structs.replace(row, annotations=annotations)
-        await self.runtime.run_pod(pod_of(name, whole))
+        await self.runtime.run_pod(pod_of(name, whole, overhead))
 
     def _pin(self, name: str) -> Pin:
         cpu = self.runtime.container(name).resources.cpu or LinuxCpu()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from nri_proto import NriLevel
-from nri_resmgr.testing.results import CreateResult
+from nri_resmgr.testing.cri_service import CreateResult
 from tests.app.node import SAFE, running_node
 
 MACHINE: Final = "1s2n4c1t memory=8Gi"

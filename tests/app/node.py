@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -28,7 +27,7 @@ from nri_resmgr.testing import CreateResult, Runtime, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
 
 SAFE = NriLevel(0, 12, 1)
-"""Its runtimes take updates that nobody asked for."""
+"""Its runtimes accept unsolicited updates."""
 
 UNSAFE = NriLevel(0, 12)
 """Its runtimes can dead-lock on these."""
@@ -73,18 +72,24 @@ class Node:
             )
         )
 
-    async def create(self, name: str, cpus: float, *mounts: Mount) -> CreateResult:
+    async def create(
+        self, name: str, cpus: float, *mounts: Mount, args: tuple[str, ...] = ()
+    ) -> CreateResult:
         """Create the container of a pod."""
         linux = LinuxContainer(resources=asking_for(cpus))
-        container = Container(id=name, name=name, linux=linux, mounts=mounts)
+        container = Container(id=name, name=name, linux=linux, mounts=mounts, args=args)
         return await self.runtime.create_container(f"pod-{name}", container)
 
     async def run(
-        self, name: str, cpus: float, annotations: Mapping[str, str] = {}
+        self,
+        name: str,
+        cpus: float,
+        annotations: Mapping[str, str] = {},
+        args: tuple[str, ...] = (),
     ) -> CreateResult:
         """Create a pod, and create and start its container."""
         await self.run_pod(name, annotations)
-        created = await self.create(name, cpus)
+        created = await self.create(name, cpus, args=args)
         await self.runtime.start_container(name)
         return created
 
@@ -97,7 +102,7 @@ class Node:
         cpu = self.runtime.world.containers[name].linux.resources.cpu
         return cpu.cpus, cpu.mems
 
-    def told(self, name: str) -> str:
+    def published(self, name: str) -> str:
         """Return what a container finds in its file."""
         return (self.runs / "containers" / name / "resources.sh").read_text()
 
@@ -131,10 +136,3 @@ async def running_node(
     ):
         plugin.use_update_sender(stub.updates)
         yield Node(runtime, plugin, stub, runs)
-
-
-async def until(holds: Callable[[], bool], within: float = 30.0) -> None:
-    """Wait until something is so, and fail if it does not happen."""
-    async with asyncio.timeout(within):
-        while not holds():  # noqa: ASYNC110 - a changed file sets no event
-            await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Documents and annotations of RDT classes, and what the runtime is told of them."""
+"""Documents and annotations of RDT classes, and what is sent to the runtime of them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def document(classes: str = "gold: {}, silver: {l3Allocation: 50%}", *more: str)
     return f"{{control: {{rdt: {{{said}}}}}}}"
 
 
-def told(created: CreateResult) -> tuple[str | None, str | None]:
-    """Return the names that the runtime was told: of the group, and of the class."""
+def sent(created: CreateResult) -> tuple[str | None, str | None]:
+    """Return what was sent to the runtime: names of the group and of the class."""
     adjustment = created.adjustment
     rdt = (adjustment.linux and adjustment.linux.rdt) or Rdt()
     return rdt.clos_id, adjustment.resources.rdt_class

@@ -14,12 +14,12 @@ class ReadyTarget(Generic[A]):
     """Wants its applier at once.
 
     Attributes:
-        abandoned: What was reported as the reason for the end; empty for none.
+        faults: What was reported as the reason why nothing is applied, in order.
     """
 
     def __init__(self, applier: A) -> None:
         self._applier = applier
-        self.abandoned = ""
+        self.faults: list[str] = []
 
     def note(self, _: Event) -> bool:
         return True
@@ -33,5 +33,5 @@ class ReadyTarget(Generic[A]):
     async def make_applier(self) -> A:
         return self._applier
 
-    def abandon(self, why: str) -> None:
-        self.abandoned = why
+    def note_fault(self, why: str) -> None:
+        self.faults.append(why)

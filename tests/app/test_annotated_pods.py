@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policy.events import ContainerSpec, Event, PodCreated
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.stub import Container, Mount, Pod
 from nri_resmgr.stub.model import (
@@ -50,7 +52,7 @@ async def test_a_scheduling_class_is_part_of_the_creation(tmp_path: Path) -> Non
         )
 
 
-async def test_a_class_that_there_is_not_is_told_and_passed_over(
+async def test_a_class_that_there_is_not_is_reported_and_passed_over(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
@@ -84,7 +86,7 @@ async def test_a_mistake_that_must_not_pass_refuses_the_container(
 ) -> None:
     key = "cpu.preserve.resource-policy.nri.io/pod"
     async with running_node(tmp_path) as node:
-        await node.run_pod("web", {key: "yes"})
+        await node.run_pod("web", {key: "on"})
         with pytest.raises(RuntimeRefusal, match=f"default/web/web: annotation {key}"):
             await node.create("web", 1)
 
@@ -127,6 +129,28 @@ async def test_the_amounts_that_a_pod_announces_place_it_as_a_whole(
         assert (reserved, reserved_places(node)) == (1, 0)
 
 
+async def test_a_resize_of_announced_amounts_is_legitimate(tmp_path: Path) -> None:
+    announced = {
+        "noderesource.dev/resources": (
+            '{"containers": {"web": {"limits": {"cpu": "2", "memory": "1Gi", '
+            '"vendor.com/gpu": "1"}}}}'
+        )
+    }
+    async with running_node(tmp_path) as node:
+        with capture_logs() as lines:
+            await node.run("web", 2, announced)
+            await node.resize("web", 3)
+
+        spec = node.plugin.state.ledger.spec_of("web")
+        assert (spec.request, spec.source, spec.extended) == (
+            3000,
+            "annotation, resized",
+            {"vendor.com/gpu": 1},
+        )
+        assert len(CpuSet.parse(node.pinned("web")[0])) == 3
+        assert [one for one in lines if one["log_level"] == "warning"] == []
+
+
 async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     other = {
         "noderesource.dev/resources": '{"containers": {"web": {"limits": {"cpu": 3}}}}'
@@ -139,14 +163,14 @@ async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:
                 await node.runtime.stop_pod("pod-web")
                 await node.runtime.remove_pod("pod-web")
 
-        told = [one for one in lines if one["event"] == "requests.stale"]
-        assert len(told) == 2
+        logged = [one for one in lines if one["event"] == "requests.stale"]
+        assert len(logged) == 2
 
 
 def test_a_container_that_runs_is_not_refused_for_a_mistake(tmp_path: Path) -> None:
     key = "cpu.preserve.resource-policy.nri.io/pod"
     plugin = ResourcePolicy(parse_spec("1s2n4c1t"), tree=HostTree(tmp_path))
-    pod = Pod(id="p", name="web", namespace="default", annotations={key: "yes"})
+    pod = Pod(id="p", name="web", namespace="default", annotations={key: "on"})
     container = Container(id="c", pod_sandbox_id="p", name="web")
     with capture_logs() as lines:
         plugin.synchronize([pod], [container])
@@ -158,7 +182,9 @@ def test_a_container_that_runs_is_not_refused_for_a_mistake(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("strict", "event"),
     [
-        pytest.param("true", "handler.failed", id="it must be near, so it is refused"),
+        pytest.param(
+            "true", "container.refused", id="it must be near, so it is refused"
+        ),
         pytest.param("false", "hints.unreadable", id="else it is placed without hints"),
     ],
 )
@@ -178,9 +204,10 @@ async def test_a_disk_whose_place_cannot_be_read(
         with capture_logs() as lines, suppress(RuntimeRefusal):
             await node.create("web", 1, Mount("/data", "bind", "/data", ("rw",)))
 
-        assert [one["event"] for one in lines if "nonsense" in one.get("why", "")] == [
-            event
-        ]
+        warnings = [one for one in lines if one["log_level"] == "warning"]
+        assert [
+            one["event"] for one in warnings if "nonsense" in one.get("why", "")
+        ] == [event]
 
 
 HINT = {
@@ -220,3 +247,41 @@ async def test_hints_follow_the_machine(tmp_path: Path) -> None:
         assert node.plugin.state.ledger.spec_of("web").hints == (
             Hint("disk", CpuSet.parse("6-7"), NodeSet.of(1)),
         )
+
+
+class Arrivals(DecisionObserver):
+    """Keeps the containers that new pods are expected to have."""
+
+    def __init__(self) -> None:
+        self.expected: tuple[ContainerSpec, ...] = ()
+
+    def decided(self, event: Event, _decision: PolicyDecision) -> None:
+        if isinstance(event, PodCreated):
+            self.expected = event.expected
+
+
+@pytest.mark.parametrize(
+    ("containers", "read", "unread"),
+    [pytest.param(5, 5, 0, id="few"), pytest.param(3000, 0, 1, id="very many")],
+)
+def test_annotations_are_read_ahead_for_as_many_containers_as_fit(
+    containers: int, read: int, unread: int
+) -> None:
+    names = ",".join(f'"c{n}":{{}}' for n in range(containers))
+    partners = ",".join(f"c{n}" for n in range(1000))
+    pod = Pod(
+        id="p",
+        annotations={
+            "noderesource.dev/resources": f'{{"containers":{{{names}}}}}',
+            # Each container has a rule.
+            "resource-policy.nri.io/affinity": f"x: [{partners}]",
+        },
+    )
+    arrivals = Arrivals()
+    policy = ResourcePolicy(parse_spec("1s2c1t"), observers=[arrivals])
+    with capture_logs() as lines:
+        policy.run_pod_sandbox(pod)
+    with_rules = [one for one in arrivals.expected if one.preferences.affinities]
+
+    assert (len(arrivals.expected), len(with_rules)) == (containers, read)
+    assert [x["event"] for x in lines].count("annotations.unread") == unread

@@ -8,6 +8,7 @@ from nri_resmgr.app.annotations import (
     AnnotationProblem,
     BadAnnotation,
     Reading,
+    Refused,
     read_preferences,
 )
 from nri_resmgr.policy.cpus import CpuPriority
@@ -212,33 +213,17 @@ def test_which_hints_are_wanted(
 ) -> None:
     written = {f"{key}.{NATIVE}/pod": value for key, value in annotations.items()}
 
-    assert read_preferences(written, "web", testing=True) == Reading(hints=hints)
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        pytest.param("toptierlimit", "1Gi", id="limit of fast memory"),
-    ],
-)
-def test_what_is_not_in_force_is_told(key: str, value: str) -> None:
-    name = f"{key}.{NATIVE}/pod"
-
-    assert read_preferences({name: value}, "web") == Reading(
-        problems=(
-            AnnotationProblem(
-                name, value, "valid, but not implemented yet", pending=True
-            ),
-        )
+    assert read_preferences(written, "web", testing=True) == Reading(
+        Preferences(selects_hints=True), hints
     )
 
 
 def test_a_running_container_is_not_refused() -> None:
     key = f"cpu.preserve.{NATIVE}"
 
-    assert read_preferences({key: "yes"}, "web", refuse=False).problems[0].strict
+    assert read_preferences({key: "on"}, "web", refuse=Refused.NONE).problems[0].strict
     with pytest.raises(BadAnnotation):
-        read_preferences({key: "yes"}, "web")
+        read_preferences({key: "on"}, "web")
 
 
 def test_what_was_read_is_remembered_in_any_order() -> None:
@@ -256,3 +241,63 @@ def test_long_annotations_are_not_remembered() -> None:
 
     assert first == second
     assert first is not second
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "preferences", "why"),
+    [
+        pytest.param(
+            "prefer-shared-cpus",
+            "yes",
+            Preferences(shared=True),
+            "'yes' is read as true; write true",
+            id="yes",
+        ),
+        pytest.param(
+            "prefer-shared-cpus",
+            "No",
+            Preferences(shared=False),
+            "'No' is read as false; write false",
+            id="no with a capital letter",
+        ),
+        pytest.param(
+            "require-isolated-cpus",
+            "YES",
+            Preferences(require_isolated=True, isolated=True),
+            "'YES' is read as true; write true",
+            id="a strict key",
+        ),
+        pytest.param(
+            "cpu.preserve",
+            "True",
+            Preferences(preserve_cpus=True),
+            "'True' is read as true; write true",
+            id="a key that nri-plugins reads in one spelling only",
+        ),
+        pytest.param(
+            "topologyhints",
+            "yes",
+            Preferences(selects_hints=True),
+            "'yes' is read as true; write true",
+            id="a list of sources",
+        ),
+    ],
+)
+def test_an_unusual_flag_is_obeyed_and_reported(
+    key: str, value: str, preferences: Preferences, why: str
+) -> None:
+    name = f"{key}.{NATIVE}/pod"
+
+    assert read_preferences({name: value}, "web") == Reading(
+        preferences, problems=(AnnotationProblem(name, value, why, read=True),)
+    )
+
+
+@pytest.mark.parametrize("value", ["true", "false"])
+def test_a_usual_flag_is_not_reported(value: str) -> None:
+    for key in ("cpu.preserve", "prefer-shared-cpus"):
+        assert read_preferences({f"{key}.{NATIVE}": value}, "web").problems == ()
+
+
+def test_a_boolean_of_go_is_not_reported() -> None:
+    assert read_preferences({f"prefer-shared-cpus.{NATIVE}": "T"}, "web").problems == ()

@@ -40,7 +40,7 @@ def rules(text: str, key: str = KEY) -> tuple[Affinity, ...]:
         ),
         pytest.param("web: [web]", [], id="not itself"),
         pytest.param("db: [cache]", [], id="others among themselves"),
-        pytest.param("web:", [], id="nobody"),
+        pytest.param("web:", [], id="none"),
         pytest.param("", [], id="an empty text"),
     ],
 )
@@ -214,7 +214,7 @@ EITHER = (
         ),
     ],
 )
-def test_what_is_misread_attracts_nobody(text: str, why: str) -> None:
+def test_what_is_misread_attracts_nothing(text: str, why: str) -> None:
     reading = read_preferences({KEY: text}, "web")
 
     (problem,) = reading.problems

@@ -10,9 +10,6 @@ from nri_resmgr.app.annotations import AnnotationProblem, ProblemLog
 WRONG = AnnotationProblem(
     "hide-hyperthreads.resource-policy.nri.io/pod", "x", "not a flag"
 )
-IDLE = AnnotationProblem(
-    "rdtclass.resource-policy.nri.io", "gold", "not yet", pending=True
-)
 
 
 def logged(
@@ -41,11 +38,11 @@ def test_another_wrong_value_is_logged_again() -> None:
     ]
 
 
-def test_what_is_not_in_force_is_logged_once_for_all() -> None:
-    elsewhere = msgspec.structs.replace(IDLE, key=f"{IDLE.key}/pod", value="silver")
+def test_an_unusual_spelling_is_not_said_to_be_ignored() -> None:
+    unusual = msgspec.structs.replace(WRONG, value="yes", read=True)
 
-    assert logged(("web", [IDLE]), ("db", [elsewhere])) == [
-        ("annotation.ineffective", "web", "gold")
+    assert logged(("web", [unusual]), ("web", [unusual])) == [
+        ("annotation.misspelled", "web", "yes")
     ]
 
 

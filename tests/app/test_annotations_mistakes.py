@@ -10,6 +10,7 @@ from nri_resmgr.app.annotations import (
     AnnotationProblem,
     BadAnnotation,
     Reading,
+    Refused,
     read_preferences,
 )
 from nri_resmgr.app.annotations.keys import AFFINITY_KEYS, KEYS
@@ -24,11 +25,11 @@ DIGITS = "9" * 5000
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("require-isolated-cpus", "yes", "'yes' is not true or false"),
+        ("require-isolated-cpus", "always", "'always' is not true or false"),
         ("require-isolated-cpus", "", "'' is not true or false"),
         ("strict.topologyhints", "always", "'always' is not true or false"),
-        ("cpu.preserve", "True", '\'True\' is not exactly "true" or "false"'),
-        ("memory.preserve", "1", '\'1\' is not exactly "true" or "false"'),
+        ("cpu.preserve", "on", "'on' is not true or false"),
+        ("memory.preserve", "2", "'2' is not true or false"),
     ],
 )
 def test_a_strict_annotation_that_is_misread_refuses(
@@ -45,9 +46,9 @@ def test_a_strict_annotation_that_is_misread_refuses(
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("prefer-isolated-cpus", "yes", "'yes' is not true or false"),
+        ("prefer-isolated-cpus", "ja", "'ja' is not true or false"),
         ("prefer-shared-cpus", " true", "' true' is not true or false"),
-        ("prefer-reserved-cpus", "no", "'no' is not true or false"),
+        ("prefer-reserved-cpus", "off", "'off' is not true or false"),
         ("hide-hyperthreads", "2", "'2' is not true or false"),
         ("pick-resources-by-hints", "on", "'on' is not true or false"),
         (
@@ -166,7 +167,7 @@ def test_a_hint_of_a_test_that_is_none() -> None:
         ),
     ],
 )
-def test_a_key_that_means_nothing_is_told(key: str, why: str) -> None:
+def test_a_key_that_means_nothing_is_reported(key: str, why: str) -> None:
     reading = read_preferences({key: "true"}, "web")
 
     (problem,) = reading.problems
@@ -177,10 +178,10 @@ def test_a_key_that_means_nothing_is_told(key: str, why: str) -> None:
 @pytest.mark.parametrize(
     "key",
     [
-        f"balloon.podpools.{NATIVE}/pod",
-        f"pool.podpools.{CRI_RM}/pod",
+        f"balloon.static-pools.{NATIVE}/pod",
+        f"pool.static-pools.{CRI_RM}/pod",
         f"misc-limit.{NATIVE}/container.web",
-        f"dynamic-pool.dynamic-pools.{CRI_RM}",
+        f"dynamic-pool.static-pools.{CRI_RM}",
         f"x{NATIVE}",
         f"example.com/{NATIVE}",
         "class.memory-qos.nri.io",
@@ -257,7 +258,7 @@ WORDS = st.sampled_from(
     )
 )
 def test_no_text_does_worse_than_refuse(annotations: dict[str, str]) -> None:
-    reading = read_preferences(annotations, "web", refuse=False, testing=True)
+    reading = read_preferences(annotations, "web", refuse=Refused.NONE, testing=True)
 
     assert {problem.key for problem in reading.problems} <= set(annotations)
     strict = [problem for problem in reading.problems if problem.strict]

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from nri_resmgr.app.policies.balloon_types import cpus_close_to
+from nri_resmgr.app.policies.build import build_policy, host_warnings
+from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import BadHostFile, HostTree
 from nri_resmgr.topology.synthetic import parse_spec
 
@@ -56,3 +59,81 @@ def test_cpus_close_to_a_path(path: str, cpus: str, host: HostTree) -> None:
 def test_a_file_that_is_not_what_it_should_be_is_an_error(host: HostTree) -> None:
     with pytest.raises(BadHostFile):
         cpus_close_to("/sys/devices/pci0000:00/0000:00:02.0", MACHINE, host)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        pytest.param("/sys/devices/system/node/node1", "", id="a node"),
+        pytest.param(
+            "/sys/devices/system/cpu/cpu7/cache/index2",
+            "this machine has no /sys/devices/system/cpu/cpu7/cache/index2, so it has "
+            "no effect",
+            id="no such cache",
+        ),
+        pytest.param("/sys/class/net/ens3", "", id="a network card"),
+        pytest.param(
+            "/sys/devices/system/node/node7",
+            "this machine has no /sys/devices/system/node/node7, so it has no effect",
+            id="no such node",
+        ),
+        pytest.param(
+            "/sys/devices/system/cpu/cpu8",
+            "this machine has no /sys/devices/system/cpu/cpu8, so it has no effect",
+            id="no such CPU",
+        ),
+        pytest.param(
+            "/sys/class/net/absent",
+            "this machine has no /sys/class/net/absent, so it has no effect",
+            id="no such card",
+        ),
+    ],
+)
+@pytest.mark.parametrize("key", ["preferCloseToDevices", "preferFarFromDevices"])
+def test_what_cannot_be_near_or_far_is_a_warning(
+    name: str, why: str, key: str, host: HostTree
+) -> None:
+    config = parse_config(
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
+        f"spec: {{balloonTypes: [{{name: a, {key}: ['{name}']}}]}}\n"
+    )
+
+    with capture_logs() as lines:
+        build_policy(config, MACHINE, host)
+
+    path = f"$.spec.balloonTypes[0].{key}[0]"
+    expected = [(path, why)] if why else []
+    assert [(one["path"], one["why"]) for one in lines] == expected
+    assert list(host_warnings(config, MACHINE, host)) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "count"), [("preferCloseToDevices", 0), ("preferFarFromDevices", 1)]
+)
+def test_resources_of_the_kubelet_can_only_be_near(
+    key: str, count: int, host: HostTree
+) -> None:
+    config = parse_config(
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"
+        f"spec: {{balloonTypes: [{{name: a, {key}: ['podresourceapi:*/gpu']}}]}}\n"
+    )
+
+    why = (
+        "podresourceapi:*/gpu has no effect: only preferCloseToDevices can name "
+        "resources of the kubelet"
+    )
+    assert [one for _, one in host_warnings(config, MACHINE, host)] == [why] * count
+
+
+def test_without_a_host_only_nodes_and_cpus_are_known() -> None:
+    config = parse_config(
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\nspec:\n"
+        "  balloonTypes:\n  - name: a\n    preferCloseToDevices:\n"
+        "    - /sys/class/net/absent\n    - /sys/devices/system/node/node2\n"
+    )
+
+    found = host_warnings(config, MACHINE, None)
+
+    assert [path for path, _ in found] == [
+        "$.spec.balloonTypes[0].preferCloseToDevices[1]"
+    ]

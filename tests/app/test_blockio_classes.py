@@ -13,8 +13,9 @@ from nri_resmgr.testing import CreateResult
 from nri_resmgr.testing.errors import PluginRefused
 from nri_resmgr.testing.resctrl import Faults
 from tests.app.class_rig import Rig, files_of, running_rig
-from tests.app.node import UNSAFE, until
+from tests.app.node import UNSAFE
 from tests.host.resctrl.kept import Kept
+from tests.waiting import until
 
 KEY = "blockioclass.resource-policy.nri.io"
 SLOW: Mapping[str, str] = {KEY: "slow"}
@@ -27,8 +28,8 @@ def document(classes: str = CLASSES, *more: str) -> str:
     return f"{{control: {{blockio: {{{said}}}}}}}"
 
 
-def told(created: CreateResult) -> tuple[str | None, Mapping[str, str]]:
-    """Return what the runtime was told: the name of a class, and files."""
+def sent(created: CreateResult) -> tuple[str | None, Mapping[str, str]]:
+    """Return what was sent to the runtime: the name of a class, and files."""
     resources = created.adjustment.resources
     return resources.blockio_class, dict(resources.unified)
 
@@ -52,7 +53,7 @@ def add_disks(host: Path, *names: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "annotations", "expected"),
     [
-        pytest.param(document(), {}, (None, {}), id="none where nobody asks"),
+        pytest.param(document(), {}, (None, {}), id="none without a request"),
         pytest.param(
             document(), SLOW, (None, {"io.weight": "405"}), id="files of our own class"
         ),
@@ -90,7 +91,7 @@ async def test_what_a_container_is_created_with(
     expected: tuple[str | None, Mapping[str, str]],
 ) -> None:
     async with running_rig(tmp_path, spec) as rig:
-        assert told(await rig.create("c0", annotations)) == expected
+        assert sent(await rig.create("c0", annotations)) == expected
 
 
 async def test_an_unknown_class_is_refused(tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ async def test_an_unknown_class_is_refused(tmp_path: Path) -> None:
         ) in str(found.value)
 
 
-async def test_what_one_line_cannot_tell_is_written_before_the_start(
+async def test_what_one_line_cannot_report_is_written_before_the_start(
     tmp_path: Path,
 ) -> None:
     add_disks(tmp_path / "host", "sda", "sdb")
@@ -114,7 +115,7 @@ async def test_what_one_line_cannot_tell_is_written_before_the_start(
         rig.appear("c0", 100)
         await rig.node.runtime.start_container("c0")
 
-        assert told(created) == (None, {"io.weight": "405", "io.max": "8:0 rbps=1000"})
+        assert sent(created) == (None, {"io.weight": "405", "io.max": "8:0 rbps=1000"})
         assert rig.cgroup_file("c0", "io.max") == "8:16 rbps=1000\n"
         lines = ("8:0 rbps=1000", "8:16 rbps=1000")
         assert given == {"c0": {"io.max": lines, "io.weight": ("405",)}}
@@ -129,7 +130,7 @@ async def test_a_disk_that_is_gone_is_not_named(tmp_path: Path) -> None:
         (host / "sys/dev/block/8:0").unlink()
         created = await rig.create("c1", SLOW)
 
-        assert told(created)[1]["io.max"] == "8:16 rbps=1000"
+        assert sent(created)[1]["io.max"] == "8:16 rbps=1000"
 
 
 async def test_running_containers_follow_another_configuration(tmp_path: Path) -> None:
@@ -138,7 +139,7 @@ async def test_running_containers_follow_another_configuration(tmp_path: Path) -
 
         rig.reconfigure(document("slow: [{Weight: 1000}]"))
         await until(lambda: rig.cgroup_file("c0", "io.weight") == "10000\n")
-        # The runtime would write what it was told before.
+        # The runtime would write what was sent before.
         await until(lambda: known(rig) == {"io.weight": "10000"})
         await until(lambda: "10000" in rig.kept.texts.get("blockio", ""))
 
@@ -177,7 +178,7 @@ async def test_after_a_restart_only_news_are_written(tmp_path: Path) -> None:
         await until(lambda: "blockio" in kept.texts)
     host = rig.node.plugin.class_hosts.blockio
 
-    assert kept.texts["blockio"] == '{"c0": {"io.weight": ["405"]}}'
+    assert kept.texts["blockio"] == '{"c0":{"io.weight":["405"]}}'
     assert host.applied == {"c0": {"io.weight": ("405",)}}
 
 
@@ -196,10 +197,10 @@ async def test_a_bad_record_is_set_aside(tmp_path: Path, text: str) -> None:
     async with running_rig(tmp_path, document(), kept=kept) as rig:
         await until(lambda: kept.texts.get("blockio.bad-1") == text)
 
-        assert told(await rig.create("c0", SLOW))[1] == {"io.weight": "405"}
+        assert sent(await rig.create("c0", SLOW))[1] == {"io.weight": "405"}
 
 
-async def test_a_record_of_who_is_gone_is_dropped(tmp_path: Path) -> None:
+async def test_a_record_of_what_is_gone_is_dropped(tmp_path: Path) -> None:
     kept = Kept(Faults())
     kept.texts["blockio"] = '{"old": {"io.weight": ["405"]}}'
     async with running_rig(tmp_path, "{}", kept=kept):

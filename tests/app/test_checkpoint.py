@@ -80,7 +80,7 @@ def test_what_is_no_checkpoint_is_refused(text: str, sentence: str) -> None:
     assert str(refusal.value) == f"the checkpoint is unreadable: {sentence}"
 
 
-def test_a_newer_format_is_told_by_its_version() -> None:
+def test_a_newer_format_is_reported_by_its_version() -> None:
     with pytest.raises(NewerCheckpoint) as refusal:
         read_checkpoint(sealed({"format": 2, "version": "9.1"}, []))
 
@@ -185,7 +185,7 @@ def test_a_record_that_makes_no_sense_is_named(row: list[Any], sentence: str) ->
         ),
     ],
 )
-def test_who_was_where_nothing_is_any_more_is_dropped(
+def test_what_was_where_nothing_is_any_more_is_dropped(
     machine: str, dropped: dict[str, str]
 ) -> None:
     policy = policy_of("TopologyAwarePolicy", "2s2n2c1t")

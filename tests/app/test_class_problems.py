@@ -39,7 +39,7 @@ def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
     ]
 
 
-def test_who_is_gone_fails_no_more() -> None:
+def test_what_is_gone_fails_no_more() -> None:
     problems = ClassProblems("blockio")
     with capture_logs():
         for subject in ("groups", "a/b/c", "a/b/d"):
@@ -53,7 +53,7 @@ def test_what_is_given_up_stays_so_whatever_the_configuration() -> None:
     problems = ClassProblems("rdt")
     with capture_logs():
         problems.fail("groups", "full")
-        problems.abandon("a fault")
+        problems.note_fault("a fault")
     before = dict(problems.present)
     problems.forget()
 

@@ -9,15 +9,17 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.container_files import ContainerFiles, resource_texts
 from nri_resmgr.app.plugin.options import PluginOptions
-from nri_resmgr.app.published.container_files import ResourceMounts, resource_texts
+from nri_resmgr.config import parse_config
 from nri_resmgr.host.resource_files import ResourceFiles
 from nri_resmgr.policy.decision import Resources
 from nri_resmgr.stub import Container, Mount
 from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import CpuSet, NodeSet
-from tests.app.node import running_node, until
+from tests.app.node import running_node
+from tests.waiting import until
 
 CXL = Resources(
     shared=CpuSet.parse("0-3"),
@@ -61,10 +63,10 @@ async def test_a_container_finds_its_files_and_others_see_theirs_change(
 ) -> None:
     async with running_node(tmp_path) as node:
         created = await node.run("log", 0.2)
-        alone = node.told("log")
+        alone = node.published("log")
         await node.run("web", 2)
-        await until(lambda: node.told("log") != alone)
-        beside, web = node.told("log"), node.told("web")
+        await until(lambda: node.published("log") != alone)
+        beside, web = node.published("log"), node.published("web")
         await node.runtime.stop_container("web")
         await until(lambda: node.folders() == ["log"])
 
@@ -76,10 +78,54 @@ async def test_a_container_finds_its_files_and_others_see_theirs_change(
                 ("bind", "ro", "nosuid", "nodev"),
             )
         ]
-        assert alone == node.told("log")
+        assert alone == node.published("log")
         assert 'EXCLUSIVE_CPUS="' in web
         assert 'SHARED_CPUS="' in beside
         assert "EXCLUSIVE" not in beside
+
+
+BALLOONS = """
+apiVersion: config.nri/v1alpha1
+kind: BalloonsPolicy
+spec:
+  reservedResources: {cpu: 1}
+  balloonTypes: [{name: own, namespaces: [default], minCPUs: 2, maxCPUs: 2}]
+"""
+
+
+async def test_cpus_are_exclusive_only_while_no_other_container_runs_there(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
+        node.plugin.reconfigure(parse_config(BALLOONS))
+        await node.run("web", 0.5)
+        alone, pinned = node.published("web"), node.pinned("web")
+        await node.run("log", 0.5)
+        await until(lambda: node.published("web") != alone)
+        beside = node.published("web")
+        await node.runtime.stop_container("log")
+        await until(lambda: node.published("web") != beside)
+
+        assert node.pinned("web") == pinned
+        assert alone.startswith("EXCLUSIVE_CPUS=")
+        assert beside.startswith(f'SHARED_CPUS="{pinned[0]}"')
+        assert node.published("web") == alone
+
+
+async def test_files_are_at_the_path_that_is_configured(tmp_path: Path) -> None:
+    def at_another_path(runs: Path) -> PluginOptions:
+        return PluginOptions(run_dir=str(runs), resource_path="/.cri-resmgr")
+
+    async with running_node(tmp_path, plugin_options=at_another_path) as node:
+        created = await node.run("web", 1)
+        own = Mount("/.cri-resmgr", "bind", "/srv", ("ro",))
+        await node.run_pod("log")
+        other = await node.create("log", 1, own)
+
+        assert [one.destination for one in created.adjustment.mounts] == [
+            "/.cri-resmgr"
+        ]
+        assert other.adjustment.mounts == ()
 
 
 async def test_what_a_pod_has_at_that_place_stays_there(tmp_path: Path) -> None:
@@ -92,14 +138,14 @@ async def test_what_a_pod_has_at_that_place_stays_there(tmp_path: Path) -> None:
         assert node.folders() == []
 
 
-async def test_a_resize_is_told(tmp_path: Path) -> None:
+async def test_a_resize_is_reported(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await node.run("web", 2)
-        before = node.told("web")
+        before = node.published("web")
         await node.resize("web", 3)
-        await until(lambda: node.told("web") != before)
+        await until(lambda: node.published("web") != before)
 
-        cpus = CpuSet.parse(node.told("web").split('"')[1])
+        cpus = CpuSet.parse(node.published("web").split('"')[1])
         assert len(cpus) == 3
 
 
@@ -129,23 +175,28 @@ async def test_a_folder_that_cannot_be_written_costs_the_mount_and_one_line(
     ]
 
 
-def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
-    files = ResourceFiles(str(tmp_path))
+class CleanedFiles(ResourceFiles):
+    """Another program cleans up as soon as a folder is there."""
 
-    def resources_of(container: str) -> Resources:
-        # Somebody cleans up as soon as the folder is there.
-        shutil.rmtree(tmp_path / "containers" / container, ignore_errors=True)
-        return CXL
+    def make(self, container: str) -> bool:
+        is_new = super().make(container)
+        shutil.rmtree(self.folder_of(container))
+        return is_new
 
-    mounts = ResourceMounts(files, resources_of)
-    with capture_logs() as lines:
-        found = [mounts.mount_for(Container(id=name)) for name in ("web", "log")]
+
+async def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
+    async with running_node(tmp_path) as node:
         for name in ("web", "log"):
-            mounts.fill(name)
+            await node.run(name, 1)
+        files = ContainerFiles(CleanedFiles(f"{tmp_path}/other"), node.plugin)
+        with capture_logs() as lines:
+            found = [files.mount_for(Container(id=name)) for name in ("web", "log")]
+            for name in ("web", "log"):
+                files.fill(name)
 
     assert [one.source for one in found if one] == [
-        f"{tmp_path}/containers/web",
-        f"{tmp_path}/containers/log",
+        f"{tmp_path}/other/containers/web",
+        f"{tmp_path}/other/containers/log",
     ]
     assert [one["event"] for one in lines] == ["resource-files.unwritable"]
 
@@ -159,7 +210,7 @@ def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
         pytest.param("{}", PluginOptions(dry_run=True), id="in a dry run"),
     ],
 )
-async def test_nobody_is_told(
+async def test_nothing_is_reported(
     tmp_path: Path, spec: str, plugin_options: PluginOptions
 ) -> None:
     def with_files(runs: Path) -> PluginOptions:
@@ -177,7 +228,7 @@ async def test_what_an_earlier_life_left_is_cleaned_up_and_brought_up_to_date(
 ) -> None:
     async with running_node(tmp_path) as node:
         await node.run("web", 1)
-        told = node.told("web")
+        reported = node.published("web")
         runtime = node.runtime
         (node.runs / "containers/web/resources.sh").write_text("old")
         (node.runs / "containers/gone").mkdir()
@@ -186,4 +237,4 @@ async def test_what_an_earlier_life_left_is_cleaned_up_and_brought_up_to_date(
         await runtime.synchronized("90-resource-policy")
         await until(lambda: node.folders() == ["web"])
 
-        assert node.told("web") == told
+        assert node.published("web") == reported

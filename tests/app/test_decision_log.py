@@ -10,6 +10,7 @@ from nri_resmgr.app.observing.decision_log import DecisionLog
 from nri_resmgr.log.levels import levels
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.events import Removed, Stopped, Synchronized
+from nri_resmgr.values import CpuSet
 
 NO_STATE: Any = None  # the log does not read it
 
@@ -17,7 +18,7 @@ NO_STATE: Any = None  # the log does not read it
 def test_the_line_about_the_node_comes_before_those_about_its_containers() -> None:
     decision = Decision(NO_STATE, (Reason(Rule.FELL_BACK, "a", title="n/p/a"),))
     with capture_logs() as lines:
-        DecisionLog(dry_run=False).decided(Synchronized(()), decision)
+        list(DecisionLog(dry_run=False).decided(Synchronized(()), decision) or ())
 
     assert lines == [
         {
@@ -64,9 +65,27 @@ def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> 
         with capture_logs() as lines:
             DecisionLog(dry_run=False).decided(Removed("a"), removal)
     finally:
-        levels.drop("app.observing.decision_log")
+        levels.set("*", "debug")
 
     assert unsaid == []
     assert [(line["event"], line["log_level"]) for line in lines] == [
         ("container.removed", "debug")
     ]
+
+
+def test_who_had_fallen_back_has_a_line_beside_that_of_who_left() -> None:
+    reasons = (
+        Reason(Rule.RELEASED, "a"),
+        Reason(Rule.NOW_FITS, "b", cpus=CpuSet.parse("1-2")),
+        Reason(Rule.FELL_BACK, "c"),
+    )
+    with capture_logs() as lines:
+        decision = Decision(NO_STATE, reasons)
+        DecisionLog(dry_run=False).decided(Stopped("a"), decision)
+
+    assert [(one["event"], one["container"], one["log_level"]) for one in lines] == [
+        ("container.released", "a", "info"),
+        ("container.now-fits", "b", "info"),
+        ("container.fell-back", "c", "warning"),
+    ]
+    assert lines[1]["cpus"] == "1-2"

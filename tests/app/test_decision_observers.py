@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, Subject
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.policy.decision import Decision
@@ -27,7 +27,7 @@ STRICT = {"require-isolated-cpus.resource-policy.nri.io/container.web": "maybe"}
 
 
 class Notes(DecisionObserver):
-    """Writes down what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -36,14 +36,14 @@ class Notes(DecisionObserver):
         rules = ",".join(reason.rule for reason in decision.reasons)
         self.lines.append(f"{type(event).__name__}: {rules}")
 
-    def refused(self, title: str, error: ResmgrError) -> None:
-        self.lines.append(f"{title}: {type(error).__name__}")
+    def refused(self, subject: Subject, error: ResmgrError) -> None:
+        self.lines.append(f"{subject.title}: {type(error).__name__}")
 
     def configured(self, config: PolicyConfig) -> None:
         self.lines.append(f"configured: {type(config).__name__}")
 
 
-async def test_each_is_told_once_the_reply_is_made_and_in_order() -> None:
+async def test_each_is_reported_once_the_reply_is_made_and_in_order() -> None:
     notes = Notes()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     plugin.synchronize([], [])
@@ -60,7 +60,7 @@ async def test_each_is_told_once_the_reply_is_made_and_in_order() -> None:
     ]
 
 
-def test_without_an_event_loop_they_are_told_at_once() -> None:
+def test_without_an_event_loop_they_are_reported_at_once() -> None:
     notes = Notes()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     plugin.stop_container(POD, CONTAINER)
@@ -68,7 +68,7 @@ def test_without_an_event_loop_they_are_told_at_once() -> None:
     assert notes.lines == ["Stopped: unknown-container"]
 
 
-def test_a_refusal_names_who_was_refused() -> None:
+def test_a_refusal_names_what_was_refused() -> None:
     notes = Notes()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     annotated = Pod(id="p", name="pod", namespace="shop", annotations=STRICT)
@@ -79,7 +79,7 @@ def test_a_refusal_names_who_was_refused() -> None:
 
 
 @pytest.mark.parametrize("by", ["runtime", "operator"])
-def test_a_configuration_is_told_when_it_is_in_force(by: str) -> None:
+def test_a_configuration_is_reported_when_it_is_in_force(by: str) -> None:
     notes, text = Notes(), STATIC
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     if by == "runtime":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.observers.observer import DecisionObserver, Subject
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
@@ -30,8 +30,8 @@ class Seen(DecisionObserver):
     def decided(self, _event: Event, decision: Decision[Any]) -> None:
         self.cpus |= {one.container: str(one.cpus) for one in decision.reasons}
 
-    def refused(self, title: str, _error: ResmgrError) -> None:
-        self.refusals.append(title)
+    def refused(self, subject: Subject, _error: ResmgrError) -> None:
+        self.refusals.append(subject.title)
 
 
 async def create(runtime: Runtime, name: str, cpus: float) -> None:

@@ -1,4 +1,4 @@
-"""Those have folders who are there, however their coming and going is told."""
+"""Present containers have folders, in whatever order events arrive."""
 
 from __future__ import annotations
 

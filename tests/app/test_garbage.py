@@ -10,8 +10,12 @@ import pytest
 
 from nri_resmgr.app.observers.garbage import (
     collect_if_due,
+    keep_present,
     prefer_to_collect_between_requests,
+    thaw,
 )
+from nri_resmgr.daemon.observers import DaemonObservers
+from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 
 class Knot:
@@ -39,7 +43,7 @@ def test_a_request_with_many_updates_is_not_held_up() -> None:
     assert len(kept) == 5000
 
 
-def test_afterwards_what_nobody_needs_is_gone() -> None:
+def test_afterwards_what_nothing_needs_is_gone() -> None:
     knot = weakref.ref(Knot())
     kept = [[number] for number in range(5000)]
     collect_if_due()
@@ -67,4 +71,35 @@ def test_what_survived_is_found_in_the_end(generation: int) -> None:
         collect_if_due()
         kept.clear()
 
+    assert gone() is None
+
+
+def test_a_synchronized_node_is_not_looked_at_until_the_session_ends() -> None:
+    knot = Knot()
+    gone = weakref.ref(knot)
+    kept = [[number] for number in range(5000)]
+    keep_present()
+    del knot
+    is_looked_at = any(one is kept for one in gc.get_objects())
+    gc.collect()
+    is_kept = gone() is not None
+    thaw()
+
+    assert not is_looked_at
+    assert is_kept
+    assert gone() is None
+
+
+def test_the_daemon_does_so() -> None:
+    observers = DaemonObservers(counts=False, traces=False)
+    observers.registered(RuntimeInfo())
+    knot = Knot()
+    gone = weakref.ref(knot)
+    observers.synchronized()
+    del knot
+    gc.collect()
+    is_kept = gone() is not None
+    observers.lost("end of file")
+
+    assert is_kept
     assert gone() is None

@@ -69,7 +69,7 @@ BOTH = container((DATA,), (CARD,))
 @pytest.mark.parametrize(
     ("mount", "hints"),
     [
-        pytest.param(DATA, (NEAR_DISK,), id="a volume that is written to tells"),
+        pytest.param(DATA, (NEAR_DISK,), id="a volume that is written to counts"),
         pytest.param(
             msgspec.structs.replace(DATA, options=("rbind", "ro")),
             (),
@@ -90,7 +90,7 @@ BOTH = container((DATA,), (CARD,))
         ),
     ],
 )
-def test_mounts_tell_where_their_disk_is(
+def test_mounts_report_where_their_disk_is(
     host: Path, mount: Mount, hints: tuple[Hint, ...]
 ) -> None:
     found = ContainerHints(HostTree(host)).of(container((mount,)), MACHINE)
@@ -133,7 +133,7 @@ ALLOW_ALL = DeviceCgroupRule(allow=True, type="a", access="rwm")
         pytest.param((), (), id="no rule at all"),
     ],
 )
-def test_devices_tell_where_they_are_if_a_rule_lets_them_be_written(
+def test_devices_report_where_they_are_if_a_rule_lets_them_be_written(
     host: Path, rules: tuple[DeviceCgroupRule, ...], hints: tuple[Hint, ...]
 ) -> None:
     found = ContainerHints(HostTree(host)).of(container((), (CARD,), rules), MACHINE)
@@ -178,16 +178,16 @@ def test_annotations_choose_which_hints_count(
     assert ContainerHints(HostTree(host)).of(BOTH, MACHINE, options) == hints
 
 
-def test_what_the_kubelet_tells_counts_where_it_is_asked_for(host: Path) -> None:
-    told = pod_resource_hints({"vendor/nic": NodeSet.of(1)})
+def test_what_the_kubelet_reports_counts_where_it_is_asked_for(host: Path) -> None:
+    reported = pod_resource_hints({"vendor/nic": NodeSet.of(1)})
     finder = ContainerHints(HostTree(host))
     wanted = HintOptions(frozenset({HintSource.POD_RESOURCES}))
     unwanted = HintOptions(frozenset())
 
-    assert finder.of(BOTH, MACHINE, wanted, pod_resources=told) == (
+    assert finder.of(BOTH, MACHINE, wanted, pod_resources=reported) == (
         Hint("podresapi:vendor/nic", CpuSet.parse("4-7"), NodeSet.of(1)),
     )
-    assert finder.of(BOTH, MACHINE, unwanted, pod_resources=told) == ()
+    assert finder.of(BOTH, MACHINE, unwanted, pod_resources=reported) == ()
 
 
 def test_a_place_that_cannot_be_read_is_a_line_in_the_log(host: Path) -> None:

@@ -6,12 +6,12 @@ import asyncio
 from collections import Counter
 from itertools import count
 
-import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.observers.observer import PolicyDecision
-from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_REMOVED, REFUSED, History
+from nri_resmgr.app.observers.observer import PolicyDecision, Subject
+from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_REMOVED, History
+from nri_resmgr.app.observing.refusal_log import REFUSED
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import (
@@ -23,18 +23,15 @@ from nri_resmgr.policy.events import (
     Stopped,
     Synchronized,
 )
-from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.ledger import KnowsContainers, Ledger
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import InputError
 from tests.examples import examples
 
 
-@attrs.frozen
-class State:
+class State(KnowsContainers, frozen=True):
     """As much of a policy's state as is looked at."""
-
-    ledger: Ledger
 
 
 def state_of(*containers: str) -> State:
@@ -44,9 +41,9 @@ def state_of(*containers: str) -> State:
     return State(ledger)
 
 
-def created(name: str, *present: str, told: tuple[str, ...] = ()) -> PolicyDecision:
+def created(name: str, *present: str, updated: tuple[str, ...] = ()) -> PolicyDecision:
     reason = Reason(Rule.NOT_GUARANTEED, name, f"shop/{name}/{name}")
-    updates = tuple(PinUpdate(one, NO_PIN) for one in told)
+    updates = tuple(PinUpdate(one, NO_PIN) for one in updated)
     return Decision(state_of(*present, name), (reason,), updates=updates)
 
 
@@ -57,7 +54,7 @@ def stopped(name: str, *present: str) -> PolicyDecision:
 def test_each_row_has_the_next_number_and_its_time() -> None:
     history = History(now=count(100).__next__)
     history.decided(Created(ContainerSpec("a")), created("a"))
-    history.refused("shop/b", InputError("no"))
+    history.refused(Subject("shop", "b"), InputError("no"))
     history.note("session.lost", why="end of file")
 
     assert [(r.number, r.time, r.kind, r.why) for r in history.since(0, 9)] == [
@@ -71,8 +68,8 @@ def test_each_row_has_the_next_number_and_its_time() -> None:
 
 def test_what_says_nothing_is_no_row() -> None:
     history = History()
-    nobody = Reason(Rule.UNKNOWN_CONTAINER, "x")
-    history.decided(Stopped("x"), Decision(state_of(), (nobody,)))
+    unknown = Reason(Rule.UNKNOWN_CONTAINER, "x")
+    history.decided(Stopped("x"), Decision(state_of(), (unknown,)))
     history.decided(PodCreated("p"), Decision(state_of(), ()))
 
     assert history.last == 0
@@ -88,7 +85,7 @@ def test_a_story_begins_with_the_first_change_and_goes_on_with_the_last() -> Non
     assert numbers == [1, *range(7, MAX_CHANGES + 6)]
 
 
-def test_who_is_gone_is_remembered_for_a_while() -> None:
+def test_what_is_gone_is_remembered_for_a_while() -> None:
     history = History()
     for n in range(MAX_REMOVED + 1):
         history.decided(Created(ContainerSpec(f"{n}")), created(f"{n}"))
@@ -101,7 +98,7 @@ def test_who_is_gone_is_remembered_for_a_while() -> None:
     assert gone == [f"{n}" for n in range(MAX_REMOVED, 0, -1)]
 
 
-def test_a_predecessor_of_whom_nobody_speaks_is_gone() -> None:
+def test_a_predecessor_without_events_is_gone() -> None:
     history = History()
     history.decided(Created(ContainerSpec("old")), created("old"))
     history.decided(Created(ContainerSpec("new")), created("new"))
@@ -123,7 +120,7 @@ def test_a_pod_has_a_row_and_no_story() -> None:
 
 def test_updates_because_of_others_are_found() -> None:
     history = History()
-    decision = created("b", "a", told=("a",))
+    decision = created("b", "a", updated=("a",))
     history.decided(Created(ContainerSpec("b")), decision)
 
     ((row, update),) = history.updates_of("a")
@@ -135,7 +132,7 @@ def test_updates_because_of_others_are_found() -> None:
 def test_large_decisions_leave_fewer_rows() -> None:
     history = History(max_weight=10)
     for n in range(9):
-        history.decided(Created(ContainerSpec("b")), created("b", told=("a",) * n))
+        history.decided(Created(ContainerSpec("b")), created("b", updated=("a",) * n))
 
     # 1 for the row, 1 for the reason, 8 for the last one's updates.
     assert (history.first, history.last) == (9, 9)
@@ -143,12 +140,12 @@ def test_large_decisions_leave_fewer_rows() -> None:
 
 def test_one_that_is_too_large_by_itself_is_kept_all_the_same() -> None:
     history = History(max_weight=3)
-    history.decided(Created(ContainerSpec("b")), created("b", told=("a",) * 9))
+    history.decided(Created(ContainerSpec("b")), created("b", updated=("a",) * 9))
 
     assert history.first == history.last == 1
 
 
-async def test_who_waits_is_woken_by_the_next_row() -> None:
+async def test_what_waits_is_woken_by_the_next_row() -> None:
     history = History()
     waiting = [asyncio.create_task(history.more(n)) for n in (0, 1)]
     await asyncio.sleep(0)
@@ -162,7 +159,7 @@ async def test_who_waits_is_woken_by_the_next_row() -> None:
     assert done == [True, False]
 
 
-async def test_who_gives_up_waiting_leaves_nothing() -> None:
+async def test_what_gives_up_waiting_leaves_nothing() -> None:
     history = History()
     waiting = asyncio.create_task(history.more(0))
     await asyncio.sleep(0)
@@ -179,7 +176,7 @@ NAMES = st.sampled_from("abcd")
 
 @examples(0.6)
 @given(st.lists(st.tuples(st.sampled_from(["come", "go", "sync", "note"]), NAMES)))
-def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
+def test_stories_are_those_of_what_is_here_and_no_row_is_left_out(
     steps: list[tuple[str, str]],
 ) -> None:
     history, here, rows = History(max_weight=20), dict[str, int](), Counter[str]()
@@ -195,14 +192,14 @@ def test_stories_are_those_of_who_is_here_and_no_row_is_left_out(
             case "sync":
                 reasons = tuple(Reason(Rule.KEPT, one) for one in here)
                 decision: PolicyDecision = Decision(state_of(*here), reasons)
-                history.decided(Synchronized(()), decision)
+                list(history.decided(Synchronized(()), decision) or ())
                 here = {one: times + 1 for one, times in here.items()}
             case _:
                 history.note("x")
         rows[what] += 1
 
-    told = [row.number for row in history.since(0, 10**6)]
-    assert told == list(range(history.first, history.last + 1))
+    updated = [row.number for row in history.since(0, 10**6)]
+    assert updated == list(range(history.first, history.last + 1))
     assert {one: len(history.changes_of(one)) for one in here} == {
         one: min(times, MAX_CHANGES) for one, times in here.items()
     }

@@ -70,19 +70,19 @@ def balanced(**means: float) -> Iterator[tuple[Host, Balancer]]:
             balancer.close()
 
 
-async def test_irqbalance_is_told_what_is_ours_and_what_it_may_do() -> None:
+async def test_irqbalance_is_sent_what_is_ours_and_what_it_may_do() -> None:
     use = quiet("3", wish("3", ("*eth0*",), ("*nvme*",)))
     with balanced(repairs=True) as (some, balancer):
         await some.follow(use)
         placed = {path: some.changed()[path] for path in (NIC, DISK)}
-        told = balancer.requests[-1]
+        sent = balancer.requests[-1]
         some.set(NIC, "5")
         await some.follow(use, looks=True)
         drift, mended = set(some.report.drifting), some.changed()[NIC]
         some.reconciler.close()
 
         assert placed == {NIC: "3", DISK: "1-2,4-7"}
-        assert told == "settings ban irqs 28 31"
+        assert sent == "settings ban irqs 28 31"
         assert (drift, mended) == ({NIC}, "3")
         assert balancer.requests[-1] == "settings ban irqs NONE"
         assert some.changed() == {}
@@ -92,7 +92,7 @@ async def test_irqbalance_is_told_what_is_ours_and_what_it_may_do() -> None:
     ("cpus", "drifts"),
     [
         pytest.param("5", set(), id="where irqbalance may put it"),
-        pytest.param("3", {DISK}, id="where nobody may"),
+        pytest.param("3", {DISK}, id="where no interrupt may be"),
     ],
 )
 async def test_irqbalance_may_choose_among_the_cpus_that_are_left(

@@ -1,4 +1,4 @@
-"""Who sets a scheduling class, and what becomes of one that cannot be set."""
+"""Whether the host or the runtime sets a scheduling class, and failures to do so."""
 
 from __future__ import annotations
 
@@ -13,17 +13,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_proto import NriLevel
-from nri_resmgr.app.classes.host_scheduling import SchedulingNotSet
 from nri_resmgr.app.classes.scheduling import SchedulingSetter
-from nri_resmgr.app.classes.setter import NewContainer
+from nri_resmgr.app.classes.setter import NewContainer, NotSetOnHost
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.scheduling import (
-    IoClass,
-    SchedulingClass,
-    SchedulingPolicy,
-)
 from nri_resmgr.policy.simple import SimpleState
 from nri_resmgr.stub import Container, ContainerAdjustment, Pod
 from nri_resmgr.stub.model import (
@@ -33,6 +27,11 @@ from nri_resmgr.stub.model import (
 )
 from nri_resmgr.stub.model import SchedulerPolicy as NriPolicy
 from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.values.scheduling import (
+    IoClass,
+    SchedulingClass,
+    SchedulingPolicy,
+)
 
 OLD: Final = NriLevel(0, 8)
 NEW: Final = NriLevel(0, 11)
@@ -49,10 +48,10 @@ BEGUN: Final = NewContainer(
 )
 EMPTY: Final = SimpleState()
 NOTHING: Final = ContainerAdjustment()
-PLAIN: Final = (os.SCHED_OTHER, 0)
+PLAIN: Final = (os.SCHED_OTHER, os.nice(0))  # a child inherits it
 SET: Final = (os.SCHED_BATCH, 5)
 
-# Whether the runtime is told, and how the process is scheduled.
+# Whether it is sent to the runtime, and how the process is scheduled.
 BY_RUNTIME: Final = (True, PLAIN)
 BY_HOST: Final = (False, SET)
 
@@ -88,8 +87,8 @@ def io_priority(pid: int) -> str:
     if not shutil.which("ionice"):
         pytest.skip("ionice of util-linux is missing")
     words = ["ionice", "-p", str(pid)]
-    told = subprocess.run(words, capture_output=True, check=True, text=True)
-    return told.stdout.strip()
+    done = subprocess.run(words, capture_output=True, check=True, text=True)
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize(
@@ -97,7 +96,7 @@ def io_priority(pid: int) -> str:
     [
         pytest.param("auto", OLD, BY_HOST, id="auto, and the runtime cannot"),
         pytest.param("auto", NEW, BY_RUNTIME, id="auto, and the runtime can"),
-        pytest.param("auto", None, BY_RUNTIME, id="auto, and nobody knows"),
+        pytest.param("auto", None, BY_RUNTIME, id="auto, and an unknown runtime"),
         pytest.param("host", NEW, BY_HOST, id="the host, though the runtime could"),
         pytest.param("runtime", NEW, BY_RUNTIME, id="the runtime"),
         pytest.param("runtime", OLD, (False, PLAIN), id="the runtime, which cannot"),
@@ -129,7 +128,7 @@ def test_the_host_sets_the_part_that_the_runtime_cannot(
     assert (scheduled(child), io_priority(child)) == (SET, "none: prio 0")
 
 
-def test_the_runtime_is_told_both_where_it_can(tree: HostTree) -> None:
+def test_the_runtime_is_sent_both_where_it_can(tree: HostTree) -> None:
     found = setter("auto", NEW, tree).add_class(NOTHING, SLOW)
 
     scheduler = Scheduler(policy=NriPolicy.BATCH, nice=5)
@@ -152,13 +151,13 @@ def test_a_container_is_not_started_without_what_only_the_host_sets(
 ) -> None:
     one = setter("host", OLD, HostTree(str(tmp_path)))
 
-    with pytest.raises(SchedulingNotSet) as found:
+    with pytest.raises(NotSetOnHost) as found:
         one.start(BEGUN, Decision(EMPTY, (), scheduling=SLOW))
 
     assert str(found.value) == f"default/web/c: {GONE}"
 
 
-def test_a_container_is_started_without_what_nobody_can_set(tmp_path: Path) -> None:
+def test_a_container_is_started_without_what_nothing_can_set(tmp_path: Path) -> None:
     one = setter("auto", OLD, HostTree(str(tmp_path)))
 
     with capture_logs() as logs:
@@ -186,7 +185,7 @@ def test_a_part_that_is_refused_takes_the_other_back(
         io_class=IoClass.IDLE,
     )
 
-    with pytest.raises(SchedulingNotSet):
+    with pytest.raises(NotSetOnHost):
         setter("host", OLD, tree).start(BEGUN, Decision(EMPTY, (), scheduling=odd))
 
     assert (scheduled(child), io_priority(child)) == (PLAIN, "none: prio 0")

@@ -1,4 +1,4 @@
-"""A host follows what is wanted of it, and is told of when it does not."""
+"""A host follows what is wanted of it, and a failure to do so is logged."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def test_a_dry_run_says_what_it_would_write() -> None:
     ]
 
 
-async def test_what_cannot_be_written_is_told_once_and_tried_again() -> None:
+async def test_what_cannot_be_written_is_reported_once_and_tried_again() -> None:
     with host() as some, capture_logs() as lines:
         (some.root / PREFERENCE[1:]).unlink()
         await some.follow(quiet("3"))
@@ -76,11 +76,11 @@ async def test_what_goes_wrong_for_many_cpus_is_one_line() -> None:
         await some.follow(quiet("0-7"))
 
         assert some.report.failures == 8
-    told = [one for one in lines if one["event"] == "host.not-written"]
-    assert [one["more"] for one in told] == [7]
+    logged = [one for one in lines if one["event"] == "host.not-written"]
+    assert [one["more"] for one in logged] == [7]
 
 
-async def test_who_writes_again_and_again_is_left_alone_in_the_end() -> None:
+async def test_what_writes_again_and_again_is_left_alone_in_the_end() -> None:
     with host(repairs=True) as some, capture_logs() as lines:
         await some.follow(quiet("3"))
         for attempt in range(6):
@@ -99,7 +99,7 @@ async def test_who_writes_again_and_again_is_left_alone_in_the_end() -> None:
     assert (events.count("host.drifted"), events.count("host.abandoned")) == (1, 1)
 
 
-async def test_without_repairs_it_is_only_told() -> None:
+async def test_without_repairs_it_is_only_reported() -> None:
     with host() as some, capture_logs() as lines:
         await some.follow(quiet("3"))
         some.set(MAXIMUM, "900000")
@@ -143,7 +143,7 @@ async def test_an_interrupt_that_comes_later_is_placed_at_the_next_look() -> Non
     assert [one["interrupts"] for one in changed] == [["32 PCI-MSI 2-edge eth0-rx-1"]]
 
 
-async def test_what_nobody_restored_is_restored_without_a_wish() -> None:
+async def test_what_nothing_restored_is_restored_without_a_wish() -> None:
     with host() as some:
         await some.follow(quiet("3"))
         await some.successor().follow(NOTHING)
@@ -152,7 +152,7 @@ async def test_what_nobody_restored_is_restored_without_a_wish() -> None:
         assert some.state.read(JOURNAL) is None
 
 
-async def test_a_journal_without_sense_is_set_aside_and_told() -> None:
+async def test_a_journal_without_sense_is_set_aside_and_reported() -> None:
     with host() as some, capture_logs() as lines:
         some.state.write(JOURNAL, "nonsense")
         await some.follow(quiet("3"))
@@ -173,7 +173,7 @@ async def test_after_the_end_nothing_is_written_any_more() -> None:
         assert some.changed() == {}
 
 
-async def test_classes_that_share_a_frequency_are_told() -> None:
+async def test_classes_that_share_a_frequency_are_reported() -> None:
     files = {f"{POLICIES}/policy3/affected_cpus": "3 7"}
     files |= {f"{POLICIES}/policy7/affected_cpus": ""}
     fast = CpuClass(name="fast", max=KiloHertz(3_000_000))

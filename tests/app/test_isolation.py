@@ -12,7 +12,7 @@ from nri_resmgr.stub.model import KeyValue
 from nri_resmgr.testing import RuntimeRefusal
 from tests.app.node import Node, running_node
 
-ALLOWED = "{isolationAnnotations: true}"
+ALLOWED = "{isolationAnnotations: true, reserveWholeCores: true}"
 NO_QUOTA = {"cpu-quota.crio.io": "disable"}
 CORES = "1s1n4c2t"  # CPU 0 and 4 are of one core, and reserved
 
@@ -45,7 +45,7 @@ async def test_a_resize_to_a_part_of_a_cpu_has_its_quota(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("spec", "cpus", "annotations", "told"),
+    ("spec", "cpus", "annotations", "logged"),
     [
         pytest.param(
             "{}",
@@ -82,12 +82,12 @@ async def test_a_resize_to_a_part_of_a_cpu_has_its_quota(tmp_path: Path) -> None
         ),
     ],
 )
-async def test_who_cannot_have_it_is_created_as_ever(
+async def test_what_cannot_have_it_is_created_as_ever(
     tmp_path: Path,
     spec: str,
     cpus: float,
     annotations: dict[str, str],
-    told: dict[str, str],
+    logged: dict[str, str],
 ) -> None:
     with capture_logs() as logs:
         async with node(tmp_path, spec) as one:
@@ -95,10 +95,10 @@ async def test_who_cannot_have_it_is_created_as_ever(
 
     assert created.container.linux.resources.cpu.quota == cpus * 100_000
     found = [log for log in logs if log["event"].startswith("isolation.")]
-    assert found == [told | {"log_level": "warning"}]
+    assert found == [logged | {"log_level": "warning"}]
 
 
-async def test_housekeeping_cpus_are_told(tmp_path: Path) -> None:
+async def test_housekeeping_cpus_are_reported(tmp_path: Path) -> None:
     async with node(tmp_path) as one:
         created = await one.run(
             "web", 4, {"irq-load-balancing.crio.io": "housekeeping"}
@@ -165,7 +165,7 @@ async def test_shared_cpus_are_beside_the_own_ones(tmp_path: Path) -> None:
         assert one.pinned("web")[0] == "1,3,5,7"
 
 
-async def test_the_last_shared_cpus_stay_while_somebody_wants_them(
+async def test_the_last_shared_cpus_stay_while_another_wants_them(
     tmp_path: Path,
 ) -> None:
     async with node(tmp_path) as one:

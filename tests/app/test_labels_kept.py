@@ -19,15 +19,15 @@ LABELS = {"tier": "front", "app": "web"}
     "event",
     [
         pytest.param("create", id="that is created"),
-        pytest.param("synchronize", id="that is told of with all others"),
+        pytest.param("synchronize", id="that is listed with all others"),
         pytest.param("update", id="that is resized"),
     ],
 )
 def test_a_container_is_released_though_its_labels_are_kept(event: str) -> None:
     policy = ResourcePolicy(parse_spec("1s1n4c1t"))
     pod = from_message(nri_pb2.PodSandbox(id="p", labels=LABELS))
-    told = nri_pb2.Container(id="c", pod_sandbox_id="p", labels=LABELS)
-    container = from_message(told)
+    sent = nri_pb2.Container(id="c", pod_sandbox_id="p", labels=LABELS)
+    container = from_message(sent)
     before = sys.getrefcount(container)
     match event:
         case "create":
@@ -35,7 +35,7 @@ def test_a_container_is_released_though_its_labels_are_kept(event: str) -> None:
         case "synchronize":
             policy.synchronize([pod], [container])
         case _:
-            policy.create_container(pod, from_message(told))
+            policy.create_container(pod, from_message(sent))
             resources = from_message(nri_pb2.LinuxResources())
             policy.update_container(pod, container, resources)
     entry = policy.state.ledger.entries["c"]

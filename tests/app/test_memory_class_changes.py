@@ -18,7 +18,7 @@ from nri_resmgr.stub.model import (
     LinuxResources,
 )
 from nri_resmgr.testing import PluginRefused
-from nri_resmgr.testing.results import CreateResult
+from nri_resmgr.testing.cri_service import CreateResult
 from tests.app.memory_node import MACHINE, MISC, QOS, SPEC, unified, v2_host
 from tests.app.node import Node, running_node
 
@@ -54,7 +54,7 @@ async def test_the_class_follows_the_limit(folder: Path) -> None:
         ]
 
 
-async def test_a_class_that_is_gone_keeps_nobody_from_a_resize(folder: Path) -> None:
+async def test_a_class_that_is_gone_keeps_nothing_from_a_resize(folder: Path) -> None:
     async with running_node(folder, MACHINE, SPEC) as node:
         await node.run("web", 2, {QOS: "bronze"})
         none = msgspec.structs.replace(
@@ -65,8 +65,10 @@ async def test_a_class_that_is_gone_keeps_nobody_from_a_resize(folder: Path) -> 
             found = await present(node, 1 << 31)
 
     assert found == {"memory.high": str(1 << 29), "memory.swap.max": "max"}
-    (told,) = [one for one in logs if one["event"] == "memory-class.not-applied"]
-    assert told["why"].startswith("default/web/web asks for memory QoS class 'bronze'")
+    (logged,) = [one for one in logs if one["event"] == "memory-class.not-applied"]
+    assert logged["why"].startswith(
+        "default/web/web asks for memory QoS class 'bronze'"
+    )
 
 
 def container_cgroup(folder: Path) -> Path:
@@ -88,7 +90,7 @@ async def create_limited(node: Node, *, limits: str) -> CreateResult:
     return created
 
 
-async def test_limits_that_the_runtime_cannot_be_told_are_there_before_the_start(
+async def test_limits_that_the_runtime_cannot_be_sent_are_there_before_the_start(
     folder: Path,
 ) -> None:
     limits = container_cgroup(folder)
@@ -110,7 +112,7 @@ async def test_a_container_is_not_started_without_its_limits(folder: Path) -> No
     )
 
 
-async def test_what_the_kernel_does_not_take_is_told(folder: Path) -> None:
+async def test_what_the_kernel_does_not_take_is_reported(folder: Path) -> None:
     container_cgroup(folder).unlink()
     async with running_node(folder, MACHINE, SPEC) as node:
         with pytest.raises(PluginRefused) as found:

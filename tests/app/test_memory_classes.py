@@ -200,7 +200,7 @@ async def test_cgroups_of_version_1_have_no_such_files(
     )
 
 
-async def test_version_1_keeps_nobody_from_what_needs_no_files(folder: Path) -> None:
+async def test_version_1_keeps_nothing_from_what_needs_no_files(folder: Path) -> None:
     make_v1(folder)
 
     created = await run(folder, {QOS: "none", CLASS: "near"})
@@ -225,7 +225,7 @@ async def test_the_first_release_that_sets_policies_is_asked_to(folder: Path) ->
 
 
 def test_a_place_that_is_refused_never_counted() -> None:
-    # Without a runtime, which would tell that the container is gone.
+    # Without a runtime, which would report that the container is gone.
     plugin = ResourcePolicy(parse_spec(MACHINE), parse_config(config(SPEC)))
     wish = {POLICY: "{mode: MPOL_BIND, nodes: 7}"}
     before = plugin.state

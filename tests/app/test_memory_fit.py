@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.app.policies.build import host_warnings
-from nri_resmgr.cli.check import Checker
+from nri_resmgr.cli.check import check
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.synthetic import parse_spec
@@ -65,9 +65,10 @@ def test_version_1_has_no_files_to_share_memory_out(
     assert host_warnings(config, TWO_NODES, host) == (("$.spec.memoryQos", V1),)
 
 
-def test_check_tells_it(tmp_path: Path, host: HostTree) -> None:
+def test_check_reports_it(tmp_path: Path, host: HostTree) -> None:
     make_v1(tmp_path)
 
-    found = Checker(TWO_NODES, host).check("a.yaml", f"{HEAD}  memoryQos: {{}}")
+    found = check("a.yaml", f"{HEAD}  memoryQos: {{}}", TWO_NODES, host)
 
-    assert (found.is_valid, found.warnings) == (True, (("$.spec.memoryQos", V1),))
+    assert found.mistakes == ()
+    assert [str(one) for one in found.warnings] == [f"$.spec.memoryQos: {V1}"]

@@ -24,7 +24,7 @@ PREFERENCE = f"{POLICIES}/policy3/energy_performance_preference"
 
 
 def values(use: HostUse, some: Host | None) -> dict[str, str]:
-    """Return what is told, by name and labels."""
+    """Return the values, by name and labels."""
     text = render(series_of_host(use, some.reconciler if some else None))
     lines = [line for line in text.splitlines() if not line.startswith("#")]
     rows = (line.rsplit(" ", 1) for line in lines)
@@ -56,7 +56,7 @@ async def test_what_is_wanted_and_what_became_of_it() -> None:
         }
 
 
-async def test_a_host_that_is_left_as_it_is_is_told() -> None:
+async def test_a_host_that_is_left_as_it_is_is_reported() -> None:
     with host(state=None) as some:
         await some.follow(USE)
 
@@ -87,5 +87,5 @@ async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
     }
 
 
-def test_where_nothing_is_wanted_nothing_is_told() -> None:
+def test_where_nothing_is_wanted_nothing_is_reported() -> None:
     assert values(HostUse(), None) == {}

@@ -15,18 +15,20 @@ from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.values import CpuSet
-from tests.app.node import SAFE, UNSAFE, Node, config, running_node, until
+from tests.app.node import SAFE, UNSAFE, Node, config, running_node
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # plays many containers over a socket
 
 _BALLOONS: Final = """{
   reservedResources: {cpu: '1'},
+  allowLoss: true,
   balloonTypes: [
     {name: fast, matchExpressions: [{key: name, operator: Matches, values: ['web*']}],
      maxCPUs: 4, preferNewBalloons: true},
     {name: idle, matchExpressions: [{key: name, operator: Matches, values: ['log*']}],
      maxBalloons: 1, shareIdleCPUsInSame: system}]}"""
-_TREE: Final = "{reservedResources: {cpu: '1'}}"
+_TREE: Final = "{reservedResources: {cpu: '1'}, allowLoss: true}"
 _MACHINE: Final = "2s2n4c2t memory=8Gi"
 _SIZES: Final = (0.25, 1, 1.5, 2, 3)
 
@@ -49,13 +51,13 @@ def in_force(node: Node) -> dict[str, tuple[str, str]]:
 
 
 def is_settled(node: Node) -> bool:
-    """Tell whether the runtime has everybody where the policy wants it."""
+    """Return whether the runtime has each container where the policy wants it."""
     pins = {key: (str(pin.cpus), str(pin.mems)) for key, pin in wanted(node).items()}
     return in_force(node) == pins
 
 
 def check_everybody(node: Node) -> None:
-    """Everybody is pinned, and is in one place of the policy's."""
+    """All containers are pinned, and each is in one place of the policy."""
     state: Any = node.plugin.state
     names = node.runtime.world.containers.keys()
     assert state.ledger.entries.keys() == names
@@ -71,7 +73,7 @@ def check_everybody(node: Node) -> None:
 
 
 def check_apart(node: Node) -> None:
-    """Nobody is told CPUs that are another balloon's."""
+    """No container gets CPUs of another balloon."""
     if isinstance(node.plugin.policy, BalloonsPolicy):
         state: Any = node.plugin.state
         for name in node.runtime.world.containers:
@@ -203,10 +205,55 @@ async def test_a_change_that_does_not_fit_leaves_everything_as_it_was(
         with pytest.raises(BadSetting):
             plugin.reconfigure(refused)
         after = (plugin.config, plugin.policy, plugin.state, in_force(node))
-        told = len(node.runtime.records) - records
+        sent = len(node.runtime.records) - records
         await node.run("late", 1)
 
         assert all(now is then for now, then in zip(after[:3], before[:3], strict=True))
-        assert (after[3], told) == (before[3], 0)
+        assert (after[3], sent) == (before[3], 0)
         check_everybody(node)
         assert is_settled(node)
+
+
+def nothing() -> PolicyConfig:
+    kind = "apiVersion: config.nri/v1alpha1\nkind: NonePolicy\n"
+    return parse_config(f"{kind}spec: {{allowLoss: true}}\n")
+
+
+def static(kind: str = "StaticPolicy") -> PolicyConfig:
+    text = config("{reservedResources: {cpu: 'cpuset:0'}}")
+    return parse_config(text.replace("TopologyAwarePolicy", kind))
+
+
+@pytest.mark.parametrize(
+    "placing",
+    [
+        tree(),
+        balloons(),
+        static(),
+        static("StaticPlusPolicy"),
+        static("PodpoolsPolicy"),
+        static("DynamicPoolsPolicy"),
+        parse_config(config("{}").replace("TopologyAware", "StaticPools")),
+    ],
+)
+async def test_without_decisions_everybody_stays_and_all_are_let_in(
+    tmp_path: Path, placing: PolicyConfig
+) -> None:
+    async with running_node(tmp_path, _MACHINE) as node:
+        node.plugin.reconfigure(placing)
+        for name, cpus in {"web": 2.0, "log": 0.25}.items():
+            await node.run(name, cpus)
+        await until(lambda: is_settled(node))
+        before = in_force(node)
+        node.plugin.reconfigure(nothing())
+        await node.run("huge", 64)  # of a node with 16 CPUs
+        await node.resize("log", 32)
+        while_nothing = in_force(node)
+        await node.runtime.remove_container("huge")
+        await node.resize("log", 0.25)
+        node.plugin.reconfigure(placing)
+        await until(lambda: is_settled(node))
+        after = in_force(node)
+
+    assert while_nothing == {**before, "huge": ("", "")}
+    assert after == before

@@ -12,7 +12,7 @@ from nri_resmgr.testing.errors import PluginRefused
 from nri_resmgr.testing.resctrl import Resctrl
 from tests.app.class_rig import HARDWARE, running_rig
 from tests.app.node import SAFE
-from tests.app.rdt_words import GOLD, KEY, document, told
+from tests.app.rdt_words import GOLD, KEY, document, sent
 
 
 def balloons(spec: str) -> str:
@@ -31,7 +31,7 @@ async def test_groups_are_made_and_a_container_is_created_in_one(
         await rig.settled()
         created = await rig.create("c0", GOLD)
 
-        assert told(created) == ("gold", None)
+        assert sent(created) == ("gold", None)
         assert {name: rig.schemata(name) for name in rig.groups()} == {
             "gold": ["L3:0=fffff;1=fffff", "MB:0=100;1=100"],
             "silver": ["L3:0=003ff;1=003ff", "MB:0=100;1=100"],
@@ -47,19 +47,19 @@ async def test_groups_are_made_and_a_container_is_created_in_one(
         pytest.param(NriLevel(0, 10), (None, "gold"), id="by the class before that"),
     ],
 )
-async def test_how_the_runtime_is_told(
+async def test_what_the_runtime_is_sent(
     tmp_path: Path, level: NriLevel, names: tuple[str | None, str | None]
 ) -> None:
     async with running_rig(tmp_path, document(), level=level) as rig:
         await rig.settled()
 
-        assert told(await rig.create("c0", GOLD)) == names
+        assert sent(await rig.create("c0", GOLD)) == names
 
 
 @pytest.mark.parametrize(
     ("spec", "annotations", "names"),
     [
-        pytest.param(document(), {}, None, id="none where nobody says anything"),
+        pytest.param(document(), {}, None, id="none where nothing is set"),
         pytest.param(
             document("Guaranteed: {}", "usePodQoSAsDefaultClass: true"),
             {},
@@ -116,14 +116,14 @@ async def test_how_the_runtime_is_told(
         ),
     ],
 )
-async def test_who_has_which_class(
+async def test_what_has_which_class(
     tmp_path: Path, spec: str, annotations: Mapping[str, str], names: str | None
 ) -> None:
     async with running_rig(tmp_path, spec) as rig:
         if "true" in spec:
             await rig.settled()
 
-        assert told(await rig.create("c0", annotations))[0] == names
+        assert sent(await rig.create("c0", annotations))[0] == names
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ async def test_a_denied_pod_may_name_the_class_for_a_container(tmp_path: Path) -
         await rig.settled()
         created = await rig.create("c0", {f"{KEY}/container.c0": "gold"})
 
-        assert told(created) == ("gold", None)
+        assert sent(created) == ("gold", None)
 
 
 async def test_groups_of_the_host_are_classes_where_none_is_configured(
@@ -194,5 +194,5 @@ async def test_groups_of_the_host_are_classes_where_none_is_configured(
     ) as rig:
         await rig.settled()
 
-        assert told(await rig.create("c0", GOLD)) == ("gold", None)
+        assert sent(await rig.create("c0", GOLD)) == ("gold", None)
     assert rig.groups() == ["gold"]

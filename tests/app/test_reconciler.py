@@ -16,8 +16,9 @@ from nri_resmgr.app.background.reconciler import PATIENCE, Reconciler
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
-from tests.app.node import config, until
+from tests.app.node import config
 from tests.app.ready_target import ReadyTarget
+from tests.waiting import until
 
 IN_SYNC: Final = Synchronized((), pods=frozenset())
 PAUSE: Final = 0.01  # seconds
@@ -267,7 +268,7 @@ async def test_leftovers_of_an_earlier_process_are_a_reason_to_act() -> None:
         await until(lambda: notes.reported == 1)
 
 
-async def test_a_fault_ends_it_and_is_reported() -> None:
+async def test_a_fault_is_raised_and_reported() -> None:
     def fail() -> None:
         raise ZeroDivisionError("by chance")
 
@@ -276,11 +277,39 @@ async def test_a_fault_ends_it_and_is_reported() -> None:
     decide(reconciler, IN_SYNC)
     with pytest.raises(ZeroDivisionError):
         await reconciler.run(target)
-    why = "it was abandoned after a fault, ZeroDivisionError: by chance"
+    why = "nothing is applied since a fault, ZeroDivisionError: by chance"
 
-    assert (reconciler.problem, target.abandoned, notes.reported) == (why, why, 0)
+    assert (reconciler.problem, target.faults, notes.reported) == (why, [why], 0)
     reconciler.close()
     assert notes.restored == 1
+
+
+async def test_after_a_fault_another_applier_compares_the_host_at_once() -> None:
+    def fail() -> None:
+        raise ZeroDivisionError("by chance")
+
+    class Renewed(ReadyTarget[Notes]):
+        """Makes an applier that works, the second time."""
+
+        made = 0
+
+        async def make_applier(self) -> Notes:
+            self.made += 1
+            return good if self.made > 1 else await super().make_applier()
+
+    good, bad = Notes(), Notes(fail)
+    target, reconciler = Renewed(bad), Reconciler[Notes]("part", PAUSE)
+    decide(reconciler, IN_SYNC)
+    with pytest.raises(ZeroDivisionError):
+        await reconciler.run(target)
+    again = asyncio.create_task(reconciler.run(target))
+    await until(lambda: good.reported == 1)
+    await until(lambda: not reconciler.problem)
+    again.cancel()
+
+    assert (good.looks, target.faults[1:]) == ([True], [""])
+    reconciler.close()
+    assert (good.restored, bad.restored) == (1, 0)
 
 
 async def test_the_end_waits_for_a_step_and_puts_all_back() -> None:

@@ -26,6 +26,7 @@ from nri_resmgr.stub.replies import stop_response
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import InputError
 
 #  node 0: cores {0,4} {1,5}     node 1: cores {2,6} {3,7}
 MACHINE = parse_spec("1s2n2c2t")
@@ -116,7 +117,7 @@ def test_a_day_on_a_node() -> None:
     assert list(plugin.state.ledger.entries) == ["log"]
 
 
-def test_a_restart_tells_nothing_that_is_known() -> None:
+def test_a_restart_reports_nothing_that_is_known() -> None:
     plugin = started()
     found = [
         pinned("log", 0.2, "0,2-4,6-7", "0-1"),
@@ -183,7 +184,24 @@ def test_a_refusal_leaves_the_state_and_says_why() -> None:
     assert plugin.state is before
 
 
-def test_a_new_configuration_moves_only_who_is_in_its_way() -> None:
+def test_a_container_without_an_id_is_refused_and_takes_nothing() -> None:
+    policy = started()
+    before = policy.state
+    web = pod("web")
+    nameless = Container(name="web", pod_sandbox_id="pod-web")
+    for ask in (
+        lambda: policy.create_container(web, nameless),
+        lambda: policy.update_container(web, nameless, cpus(1)),
+    ):
+        with pytest.raises(InputError, match="web: the runtime gave the container no"):
+            ask()
+    updates = policy.synchronize([web], [nameless])
+
+    assert updates == ()
+    assert policy.state.ledger == before.ledger
+
+
+def test_a_new_configuration_moves_only_what_is_in_its_way() -> None:
     plugin = started()
     for name in ("web", "db"):
         plugin.create_container(pod(name), container(name, cpus(2)))
@@ -235,12 +253,15 @@ def test_a_dry_run_decides_and_adjusts_nothing() -> None:
         "rule": "moved",
         "cpus": "2-3,6-7",
         "detail": "node",
+        "mems": "1",
+        "pool": "exclusive CPUs",
+        "source": "oci",
         "updates": 1,
         "dry_run": True,
     }
 
 
-def test_every_decision_is_one_line() -> None:
+def test_every_decision_is_one_line_for_each_that_changes() -> None:
     plugin = started(spec="{onFailure: shared}")
     with capture_logs() as lines:
         plugin.create_container(pod("web"), container("web", cpus(6)))
@@ -254,6 +275,7 @@ def test_every_decision_is_one_line() -> None:
         ("container.placed", "info"),
         ("container.placed", "warning"),
         ("container.released", "info"),
+        ("container.now-fits", "info"),  # in the same decision, of the other one
         ("container.removed", "debug"),
         ("pod.removed", "info"),
     ]

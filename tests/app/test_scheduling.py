@@ -11,17 +11,17 @@ from nri_resmgr.app.classes.scheduling import (
     io_priority_of,
     scheduler_of,
 )
-from nri_resmgr.policy.scheduling import (
-    IoClass,
-    SchedulingClass,
-    SchedulingFlag,
-    SchedulingPolicy,
-)
 from nri_resmgr.stub import ContainerAdjustment
 from nri_resmgr.stub.model import IoPriority, IoPriorityClass, Scheduler
 from nri_resmgr.stub.model import SchedulerFlag as NriFlag
 from nri_resmgr.stub.model import SchedulerPolicy as NriPolicy
 from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.values.scheduling import (
+    IoClass,
+    SchedulingClass,
+    SchedulingFlag,
+    SchedulingPolicy,
+)
 
 BATCH = SchedulingClass(
     name="slow",
@@ -105,7 +105,7 @@ def test_each_io_class_has_its_number(kind: IoClass) -> None:
         pytest.param(
             None,
             PINNED.set_scheduler(SCHEDULER).set_io_priority(IO_PRIORITY),
-            id="a runtime that does not tell gets all",
+            id="a runtime of unknown abilities gets all",
         ),
         pytest.param(
             NriLevel(0, 11),
@@ -118,7 +118,7 @@ def test_each_io_class_has_its_number(kind: IoClass) -> None:
         pytest.param(NriLevel(0, 8), PINNED, id="0.8 can set neither"),
     ],
 )
-def test_a_pinned_container_is_told_what_its_runtime_can_set(
+def test_for_a_pinned_container_the_runtime_is_sent_what_it_can_set(
     level: NriLevel | None, expected: ContainerAdjustment
 ) -> None:
     with structlog.testing.capture_logs():

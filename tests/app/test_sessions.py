@@ -1,4 +1,4 @@
-"""How far a session got is known, whichever order its steps are told in."""
+"""How far a session got is known, in whichever order its steps are reported."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_why_the_last_one_ended_is_kept() -> None:
 
 
 def test_attempts_that_fail_alike_are_noted_once() -> None:
-    refused = ("lost", "nobody listens")
+    refused = ("lost", "connection refused")
     _, rows = played(REGISTERED, LOST, refused, refused, refused, REGISTERED)
 
     assert rows == [

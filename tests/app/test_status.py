@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import nri_resmgr.app.requests.resource_requirements
-import nri_resmgr.app.requests.webhook
+import nri_resmgr.app.requests.amounts
 import nri_resmgr.config.errors
 import nri_resmgr.policy.cpus.request
 import nri_resmgr.policy.errors
@@ -43,8 +42,7 @@ def test_the_walk_meets_the_leaves_of_every_module() -> None:
     met = {leaf.__module__ for leaf in leaves(ResmgrError)}
 
     assert met >= {
-        nri_resmgr.app.requests.webhook.__name__,
-        nri_resmgr.app.requests.resource_requirements.__name__,
+        nri_resmgr.app.requests.amounts.__name__,
         nri_resmgr.config.errors.__name__,
         nri_resmgr.policy.cpus.request.__name__,
         nri_resmgr.policy.errors.__name__,

@@ -1,4 +1,4 @@
-"""Those who do something again and again wake up together, and the loop sleeps."""
+"""Periodic parts wake up together, and the loop sleeps between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.background.periodic import found_by, until_tick
+from nri_resmgr.app.background.periodic import until_tick
+from nri_resmgr.app.background.threads import OneCall, found_by
 from nri_resmgr.values import InputError
 
 
@@ -56,7 +57,7 @@ async def test_an_error_of_the_poll_is_raised_where_it_is_waited_for() -> None:
         await found_by(poll, 0.005)
 
 
-async def test_the_loop_goes_on_while_a_poll_hangs_and_nobody_waits_for_its_end() -> (
+async def test_the_loop_goes_on_while_a_poll_hangs_and_nothing_waits_for_its_end() -> (
     None
 ):
     hangs, may_end = threading.Event(), threading.Event()
@@ -71,9 +72,29 @@ async def test_the_loop_goes_on_while_a_poll_hangs_and_nobody_waits_for_its_end(
     waiting.cancel()
     await asyncio.wait({waiting})
     may_end.set()
-    await asyncio.sleep(0.02)  # it tells a future that nobody waits for
+    await asyncio.sleep(0.02)  # it sets a future that nothing awaits
 
     assert waiting.cancelled()
+
+
+async def test_clients_of_a_call_that_hangs_share_one_thread() -> None:
+    calls: list[int] = []
+    may_end = threading.Event()
+
+    def hang() -> str:
+        calls.append(threading.get_ident())
+        may_end.wait(10)
+        return "at last"
+
+    one = OneCall[str](patience=0.02)
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            await one.result(hang)
+    may_end.set()
+
+    assert await one.result(hang) == "at last"
+    assert len(calls) == 1
+    assert await one.result(lambda: "afresh") == "afresh"
 
 
 async def test_whoever_waits_no_more_is_not_polled_for() -> None:

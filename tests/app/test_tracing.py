@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
+from nri_resmgr.app.observers.observer import Subject
 from nri_resmgr.app.observing.tracing import Span, Tracing
 from nri_resmgr.policy.decision import Decision, Reason, Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import ColdStartEnded, ContainerSpec, Created, Stopped
 from nri_resmgr.stub.request import RequestContext, enter, leave
 from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.printable import printable
+from tests.security.hostile import ALL
 
 SPEC = ContainerSpec("c1", namespace="default", pod_name="web", name="nginx")
 PLACED: Decision[Any] = Decision(
@@ -62,7 +66,7 @@ async def test_a_refusal_is_a_span_with_its_sentence() -> None:
     tracing = Tracing()
     error = ExclusiveCpusShort("default/web/nginx", 3, *(NO_CPUS,) * 5)
     token = enter(request("CreateContainer"))
-    tracing.refused("default/web/nginx", error)
+    tracing.refused(Subject("default", "web", "nginx"), error)
     leave(token)
     (span,) = spans_of(tracing)
 
@@ -76,6 +80,25 @@ async def test_a_refusal_is_a_span_with_its_sentence() -> None:
     assert span.error == str(error)
 
 
+async def test_what_pods_are_called_is_printable_in_spans() -> None:
+    tracing, hostile = Tracing(), "".join(ALL)
+    spec = msgspec.structs.replace(SPEC, pod_name=hostile)
+    placed = PLACED.reasons[0]
+    reasons = (msgspec.structs.replace(placed, title=hostile),)
+    token = enter(request("CreateContainer"))
+    tracing.decided(Created(spec), msgspec.structs.replace(PLACED, reasons=reasons))
+    tracing.refused(
+        Subject("shop", hostile), ExclusiveCpusShort(hostile, 3, *(NO_CPUS,) * 5)
+    )
+    leave(token)
+    spans = spans_of(tracing)
+    texts = [str(text) for span in spans for text in span.attributes.values()]
+    texts += [span.error for span in spans]
+
+    assert [text for text in texts if not text.isprintable()] == []
+    assert sum(printable(hostile) in text for text in texts) == 4
+
+
 async def test_what_no_request_asked_for_is_no_span() -> None:
     tracing = Tracing()
     tracing.decided(Stopped("c1"), PLACED)
@@ -86,7 +109,7 @@ async def test_what_no_request_asked_for_is_no_span() -> None:
     assert spans_of(tracing) == []
 
 
-async def test_spans_wait_in_bounds_for_who_sends_them() -> None:
+async def test_spans_wait_in_bounds_for_what_sends_them() -> None:
     tracing = Tracing()
     token = enter(request("CreateContainer"))
     for _ in range(150):

@@ -10,12 +10,12 @@ from nri_resmgr.app.plugin.translate import (
     expected_specs,
     living_specs,
     spec_of,
-    updates_of,
 )
 from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, RequestSources
+from nri_resmgr.app.running.updates import updates_of
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Pin, RequestOrigin
-from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
@@ -164,9 +164,7 @@ def test_what_a_pod_will_have_is_known_by_names() -> None:
     text = """{"initContainers": {"first": {"limits": {"cpu": 9}}},
                "containers": {"web": {"limits": {"cpu": "2", "memory": "1Gi"}}}}"""
     pod = msgspec.structs.replace(POD, annotations={ANNOTATIONS[1]: text})
-    specs = expected_specs(
-        pod, RequestSources((AnnotationSource(),)), {"web": SILENT}.__getitem__
-    )
+    specs = expected_specs(pod, RequestSources((AnnotationSource(),)).declared(pod))
 
     assert specs == (
         msgspec.structs.replace(
@@ -179,14 +177,16 @@ def test_what_a_pod_will_have_is_known_by_names() -> None:
             labels={},
             tags={},
             pod_tags=pod.annotations,
-            preferences=SILENT,
+            preferences=NO_PREFERENCES,
             source=RequestOrigin.ANNOTATION,
         ),
     )
 
 
 def test_nothing_is_known_of_a_pod_without_an_annotation() -> None:
-    assert expected_specs(POD, RequestSources((AnnotationSource(),))) == ()
+    assert (
+        expected_specs(POD, RequestSources((AnnotationSource(),)).declared(POD)) == ()
+    )
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_nothing_is_known_of_a_pod_without_an_annotation() -> None:
         pytest.param(LinuxCpu(shares=3072), 3000, 2000, id="only shares"),
         pytest.param(LinuxCpu(quota=300_000), 2000, 3000, id="only a quota"),
         pytest.param(LinuxCpu(quota=-1), 2000, None, id="the limit is lifted"),
-        pytest.param(LinuxCpu(cpus="7"), 2000, 2000, id="somebody else's CPU set"),
+        pytest.param(LinuxCpu(cpus="7"), 2000, 2000, id="a foreign CPU set"),
     ],
 )
 def test_an_update_changes_what_it_says(

@@ -10,23 +10,23 @@ SECOND = {"io.max": "8:0 rbps=2", "io.weight": "50"}
 BOTH = {**SECOND, **FIRST}
 
 
-def test_the_first_who_sets_a_file_has_it() -> None:
-    told = ContainerAdjustment().set_cpus("0")
+def test_the_first_that_sets_a_file_has_it() -> None:
+    sent = ContainerAdjustment().set_cpus("0")
 
-    found = with_unified(with_unified(told, FIRST), SECOND).resources
+    found = with_unified(with_unified(sent, FIRST), SECOND).resources
 
-    assert (dict(found.unified), found.cpu) == (BOTH, told.resources.cpu)
+    assert (dict(found.unified), found.cpu) == (BOTH, sent.resources.cpu)
 
 
-def test_the_first_who_sets_a_file_has_it_in_updates_too() -> None:
-    told = ContainerUpdate("c").set_cpus("0")
+def test_the_first_that_sets_a_file_has_it_in_updates_too() -> None:
+    sent = ContainerUpdate("c").set_cpus("0")
 
-    found = with_unified(with_unified(told, FIRST), SECOND).resources
+    found = with_unified(with_unified(sent, FIRST), SECOND).resources
 
-    assert (dict(found.unified), found.cpu) == (BOTH, told.resources.cpu)
+    assert (dict(found.unified), found.cpu) == (BOTH, sent.resources.cpu)
 
 
 def test_no_files_change_nothing() -> None:
-    told = ContainerAdjustment().set_cpus("0")
+    sent = ContainerAdjustment().set_cpus("0")
 
-    assert with_unified(told, {}) is told
+    assert with_unified(sent, {}) is sent

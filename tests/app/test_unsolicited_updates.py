@@ -1,4 +1,4 @@
-"""What the plugin tells the runtime without being asked."""
+"""What the plugin sends to the runtime without being asked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_proto import NriLevel
-from nri_resmgr.app.background.hotplug import follow_hotplug
+from nri_resmgr.app.background.hotplug import HotplugFollower
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, Event
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
-from tests.app.node import SAFE, UNSAFE, config, running_node, until
+from tests.app.node import SAFE, UNSAFE, config, running_node
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # waits for real timers
 
@@ -38,7 +39,7 @@ async def test_a_cold_start_ends_by_itself(tmp_path: Path) -> None:
         passed = asyncio.get_running_loop().time() - began
 
         assert (at_first, node.pinned("cold")[1]) == ("1", "0-1")
-        assert 'DRAM_MEMS="0"\n' in node.told("cold")
+        assert 'DRAM_MEMS="0"\n' in node.published("cold")
         assert passed > 0.9
 
 
@@ -89,7 +90,7 @@ async def test_an_update_that_waits_for_one_that_is_gone_is_dropped(
         assert (stopped.updates, created.updates) == ((), ())
 
 
-async def test_nothing_waits_for_a_runtime_that_has_told_what_runs(
+async def test_nothing_waits_for_a_runtime_that_has_reported_what_runs(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
@@ -115,14 +116,14 @@ async def test_a_restart_in_the_middle_of_a_cold_start_ends_it_in_time(
         await until(lambda: node.pinned("cold")[1] == "0-1")
 
 
-async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
+async def test_alarms_of_those_that_are_gone_do_not_ring() -> None:
     rung: list[Event] = []
     timers = Timers(rung.append)
     names = ("here", "gone", "late", "early")
     ends = {name: ColdStartEnded(name) for name in names}
     soon = [Timer(ends[name], 0) for name in ("here", "gone", "late")]
     timers.set([*soon, Timer(ends["early"], 60)])
-    # Who is set again rings at the later one's time.
+    # A timer that is set again fires at the later time.
     timers.set([Timer(ends["late"], 60), Timer(ends["early"], 60, since=1)])
     timers.keep_only({"here", "late", "early"})
     await asyncio.sleep(0.05)
@@ -132,7 +133,7 @@ async def test_alarms_of_those_who_are_gone_do_not_ring() -> None:
 
 
 @pytest.mark.parametrize("level", [SAFE, UNSAFE])
-async def test_a_new_configuration_reaches_who_is_in_its_way(
+async def test_a_new_configuration_reaches_what_is_in_its_way(
     tmp_path: Path, level: NriLevel
 ) -> None:
     async with running_node(tmp_path, "1s1n6c1t", level=level) as node:
@@ -162,9 +163,9 @@ async def test_cpus_that_come_are_used_and_a_machine_that_does_not_fit_is_not_ta
         await node.run("log", 0.2)
         before = node.pinned("log")[0]
         with capture_logs() as lines:
-            watching = asyncio.create_task(
-                follow_hotplug(next_machine, node.plugin.change_machine, 0.01)
-            )
+            take = node.plugin.change_machine
+            follower = HotplugFollower(next_machine, take, 0.01)
+            watching = asyncio.create_task(follower.follow())
             await until(lambda: node.pinned("log")[0] != before)
         watching.cancel()
 
@@ -173,6 +174,25 @@ async def test_cpus_that_come_are_used_and_a_machine_that_does_not_fit_is_not_ta
             "topology.rejected",
             "topology.changed",
         ]
+
+
+async def test_a_machine_that_a_fault_kept_from_being_taken_is_taken_again() -> None:
+    machine, taken = parse_spec("1s1n6c1t"), list[Machine]()
+    found = [machine]
+
+    def take(one: Machine) -> None:
+        taken.append(one)
+        if len(taken) == 1:
+            raise MemoryError
+
+    follower = HotplugFollower(lambda: found.pop() if found else None, take, 0.01)
+    with pytest.raises(MemoryError):
+        await follower.follow()
+    again = asyncio.create_task(follower.follow())
+    await until(lambda: len(taken) == 2)
+    again.cancel()
+
+    assert taken == [machine, machine]
 
 
 async def test_a_configuration_is_tried_with_the_machine_that_there_is_now(

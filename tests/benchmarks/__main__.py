@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
 import sys
 import tempfile
@@ -16,10 +14,9 @@ from tests.benchmarks.awake import awake_cpus
 from tests.benchmarks.everything import BUILT_IN
 from tests.benchmarks.manager import manager_rows
 from tests.benchmarks.plugins import Programs
+from tests.benchmarks.tables import HEADER, machine, print_row, rounded
 
 _SOURCE = Path(__file__).parents[2]
-_HEADER = "| what | median | range | aim |\n|---|---|---|---|"
-
 
 _CHURN_HEADER = (
     "| CPUs | containers | CreateContainer p50, ms | p99, ms "
@@ -46,50 +43,48 @@ _BALLOONS = {
 def main() -> None:
     """Print one section after the other, as soon as each is measured."""
     with awake_cpus() as awake:
-        print(
-            f"Machine: {_machine()}; idle CPUs {'wait awake' if awake else 'sleep'}\n"
-        )
+        print(f"Machine: {machine()}; idle CPUs {'wait awake' if awake else 'sleep'}\n")
         _measure()
 
 
 def _measure() -> None:
     with tempfile.TemporaryDirectory(prefix="nri-bench-") as folder:
         programs = Programs.install(Path(folder), _SOURCE)
-        print(f"### Sessions\n\n{_HEADER}")
+        print(f"### Sessions\n\n{HEADER}")
         _sessions(programs, (programs.python, "-I", programs.noop))
         print("\n### Topology-aware policy\n")
         _policy(programs, "", _TOPOLOGY_AWARE)
         print("\n### Balloons policy\n")
         _policy(programs, balloons.DOCUMENT, _BALLOONS)
-        print(f"\n### Resource manager\n\n{_HEADER}")
+        print(f"\n### Resource manager\n\n{HEADER}")
         for what, figures, aim in manager_rows(programs.daemon):
-            _row(what, figures, aim)
-    print(f"\n### Allocators\n\n{_HEADER}")
+            print_row(what, figures, aim)
+    print(f"\n### Allocators\n\n{HEADER}")
     for what, figures, aim in allocator_rows():
-        _row(what, figures, aim)
+        print_row(what, figures, aim)
 
 
 def _sessions(programs: Programs, noop: measure.Command) -> None:
-    _row("echo of 2.9 kB by bare asyncio, µs", measure.echo_times(programs))
+    print_row("echo of 2.9 kB by bare asyncio, µs", measure.echo_times(programs))
     creations = measure.creation_times(noop)
-    _row("CreateContainer, handler does nothing, µs", creations, "≤ 250")
+    print_row("CreateContainer, handler does nothing, µs", creations, "≤ 250")
     times, sizes = measure.synchronization(noop)
     what = "Synchronize, 250 pods, 500 containers, 1.3 MB, handler does nothing, ms"
-    _row(what, times, "≤ 60")
-    _row("resident after it, MiB", sizes, "≤ 32")
+    print_row(what, times, "≤ 60")
+    print_row("resident after it, MiB", sizes, "≤ 32")
     what = "start of a Python that imports protobuf, PyYAML, attrs, structlog, ms"
-    _row(what, measure.import_times(programs))
+    print_row(what, measure.import_times(programs))
     starts = measure.start_times(noop)
-    _row("start to registered, does nothing, ms", starts.registered, "≤ 200")
+    print_row("start to registered, does nothing, ms", starts.registered, "≤ 200")
     daemon = (programs.daemon, "--state-dir", programs.state, "--nri-socket")
     starts = measure.start_times(daemon)
-    _row("start to registered, the daemon, ms", starts.registered, "≤ 200")
+    print_row("start to registered, the daemon, ms", starts.registered, "≤ 200")
 
 
 def _policy(
     programs: Programs, document: str, busy: Mapping[int, tuple[str, str]]
 ) -> None:
-    print(_HEADER)
+    print(HEADER)
     _starts(programs, document)
     print(f"\n{_CHURN_HEADER}")
     for cpus in churn.MACHINES:
@@ -108,51 +103,28 @@ def _starts(programs: Programs, document: str) -> None:
         assert other != same
         found = churn.starts(programs.daemon, cpus, same)
         aims = ("≤ 260", "≤ 20", "≤ 150") if cpus == churn.USUAL_CPUS else ("", "", "")
-        _row(f"start to registered, {cpus} CPUs, ms", found.registered, aims[0])
+        print_row(f"start to registered, {cpus} CPUs, ms", found.registered, aims[0])
         what = f"Configure with the text of last time, {cpus} CPUs, ms"
-        _row(what, found.configuring, aims[1])
+        print_row(what, found.configuring, aims[1])
         changed = churn.starts(programs.daemon, cpus, same, other)
         what = f"Configure with another text, {cpus} CPUs, ms"
-        _row(what, changed.configuring, aims[2])
+        print_row(what, changed.configuring, aims[2])
     found = churn.starts_with_file(
         programs.daemon, churn.USUAL_CPUS, document or BUILT_IN
     )
     what = f"start to registered, {churn.USUAL_CPUS} CPUs, document in a file, ms"
-    _row(what, found.registered)
+    print_row(what, found.registered)
     arrived = churn.arrivals(programs.daemon, churn.USUAL_CPUS, 500, document)
     what = "Synchronize of 500 containers in as many pods, ms"
-    _row(what, [one.synchronize for one in arrived], "≤ 300")
-    _row("resident after it, MiB", [one.resident for one in arrived])
+    print_row(what, [one.synchronize for one in arrived], "≤ 300")
+    print_row("resident after it, MiB", [one.resident for one in arrived])
     what = f"resident when {churn.WARM_UP + churn.TURNOVER} came and went, MiB"
-    _row(what, [one.resident_later for one in arrived], "≤ 45")
+    print_row(what, [one.resident_later for one in arrived], "≤ 45")
 
 
 def _cell(figures: Sequence[float]) -> str:
     low, high = min(figures), max(figures)
-    return f"{_round(statistics.median(figures))} ({_round(low)} to {_round(high)})"
-
-
-def _row(what: str, figures: Sequence[float], aim: str = "") -> None:
-    median = statistics.median(figures)
-    low, high = min(figures), max(figures)
-    print(f"| {what} | {_round(median)} | {_round(low)} to {_round(high)} | {aim} |")
-    sys.stdout.flush()
-
-
-def _round(figure: float) -> str:
-    return f"{figure:.3g}" if figure < 100 else f"{figure:.0f}"
-
-
-def _machine() -> str:
-    model = next(
-        line.partition(":")[2].strip()
-        for line in Path("/proc/cpuinfo").read_text().splitlines()
-        if line.startswith("model name")
-    )
-    return (
-        f"{os.cpu_count()} CPUs of {model}, Linux {platform.release()}, "
-        f"Python {platform.python_version()}"
-    )
+    return f"{rounded(statistics.median(figures))} ({rounded(low)} to {rounded(high)})"
 
 
 if __name__ == "__main__":

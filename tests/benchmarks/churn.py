@@ -95,12 +95,16 @@ class Node:
         return (daemon, *roots, *state, *config, *flags, "--nri-socket")
 
     def snapshot(self, containers: int) -> bytes:
-        """Return a Synchronize that tells of so many containers."""
+        """Return a Synchronize with so many containers."""
         numbers = range(containers)
         return pb.SynchronizeRequest(
             pods=[pod_of(number) for number in numbers],
             containers=[container_of(number, self._machine) for number in numbers],
         ).SerializeToString()
+
+    def pair(self, number: int) -> tuple[pb.PodSandbox, pb.Container]:
+        """Return a pod and its container."""
+        return pod_of(number), container_of(number, self._machine)
 
     def arrive(self, number: int, peer: Peer) -> float:
         """Start a container in a pod of its own; return what its creation took."""

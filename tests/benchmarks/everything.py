@@ -55,14 +55,15 @@ class Site:
         """The state's file."""
         return self.folder / "state" / "policy.checkpoint"
 
-    def everything(self, daemon: str | Path) -> Command:
-        """Return how to start the daemon with all features on."""
+    def everything(self, daemon: str | Path, *flags: str | Path) -> Command:
+        """Return how to start the daemon with all features on, and more flags."""
         return self.here.command(
             daemon,
             *("--state-dir", self.folder / "state"),
             *("--http-endpoint", "127.0.0.1:0"),
             *("--control-socket", self.folder / "control"),
             *("--log-to", self.log),
+            *flags,
         )
 
     def nothing(self, daemon: str | Path) -> Command:
@@ -95,7 +96,7 @@ class Site:
         for update in reply.update:
             linux, sent = there[update.container_id], update.linux.resources
             linux.resources.MergeFrom(sent)
-            self._write_cgroup(linux.cgroups_path, sent.cpu)
+            self.write_cgroup(linux.cgroups_path, sent.cpu)
         return request.SerializeToString()
 
     def _await_checkpoint(self) -> None:
@@ -104,18 +105,22 @@ class Site:
             assert time.monotonic() < deadline, "no checkpoint was written"
             time.sleep(_PAUSE)
 
-    def _write_cgroup(self, path: str, cpu: pb.LinuxCPU) -> None:
-        folder = self.here.root / _CGROUPS / path.strip("/")
-        folder.mkdir(parents=True)
+    def cgroup(self, path: str) -> Path:
+        """Return the folder of a cgroup."""
+        return self.here.root / _CGROUPS / path.strip("/")
+
+    def write_cgroup(self, path: str, cpu: pb.LinuxCPU) -> None:
+        """Make a cgroup, or change what *cpu* says."""
+        folder, files = self.cgroup(path), {}
+        if not folder.exists():
+            folder.mkdir(parents=True)
+            files["cgroup.procs"] = "1\n"
+            files["cgroup.events"] = "populated 1\nfrozen 0\n"
         # Weights are none of the topology-aware policy's business.
-        for name, text in {
-            "cgroup.procs": "1\n",
-            "cgroup.events": "populated 1\nfrozen 0\n",
-            "cpuset.cpus": cpu.cpus,
-            "cpuset.cpus.effective": cpu.cpus,
-            "cpuset.mems": cpu.mems,
-            "cpuset.mems.effective": cpu.mems,
-        }.items():
+        for name, text in {"cpuset.cpus": cpu.cpus, "cpuset.mems": cpu.mems}.items():
+            if text:
+                files |= {name: text, f"{name}.effective": text}
+        for name, text in files.items():
             (folder / name).write_text(text)
 
 

@@ -15,6 +15,7 @@ from tests.benchmarks.churn import USUAL_CPUS
 from tests.benchmarks.everything import BUILT_IN, Site, site, under_systemd
 from tests.benchmarks.measure import ROUNDS, STARTS
 from tests.benchmarks.plugins import Running, running
+from tests.benchmarks.process import cpu_seconds
 
 USUAL_NODE: Final = 100  # containers
 FULL_NODE: Final = 500
@@ -125,20 +126,11 @@ def _idle_share(where: Site, daemon: str | Path, request: bytes) -> float:
     with under_systemd(where.everything(daemon)) as plugin:
         plugin.peer.call("Synchronize", request)
         time.sleep(_SETTLING)
-        begun, used = time.monotonic(), _cpu_seconds(plugin)
+        begun, used = time.monotonic(), cpu_seconds(plugin.pid)
         time.sleep(_IDLE)
-        share = (_cpu_seconds(plugin) - used) / (time.monotonic() - begun)
+        share = (cpu_seconds(plugin.pid) - used) / (time.monotonic() - begun)
         _check_verified(where)
         return 100 * share
-
-
-def _cpu_seconds(plugin: Running) -> float:
-    """Read what all threads of a process have used, those that ended included.
-
-    Source:
-        clock_getcpuclockid(3); glibc, sysdeps/unix/sysv/linux, MAKE_PROCESS_CPUCLOCK.
-    """
-    return time.clock_gettime(~plugin.pid << 3 | 2)
 
 
 def _check_verified(where: Site) -> None:

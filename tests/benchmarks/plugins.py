@@ -15,6 +15,7 @@ from types import MappingProxyType
 import attrs
 
 from tests.benchmarks.peer import Peer
+from tests.benchmarks.process import resident
 
 # Does nothing, through the whole stub.
 NOOP = """
@@ -70,11 +71,17 @@ class Programs:
     state: Path
 
     @classmethod
-    def install(cls, folder: Path, source: Path) -> Programs:
-        """Install *source* and its runtime dependencies below *folder*."""
+    def install(cls, folder: Path, source: Path, extra: str = "") -> Programs:
+        """Install *source* and its dependencies below *folder*.
+
+        Args:
+            folder: Where they are for as long as they are measured.
+            source: The project.
+            extra: Such as ``[kubelet]``.
+        """
         venv.create(folder / "venv", with_pip=True)
         python = folder / "venv" / "bin" / "python"
-        _run(python, "-m", "pip", "install", "--quiet", str(source))
+        _run(python, "-m", "pip", "install", "--quiet", f"{source}{extra}")
         places = ("--plugin-dir", folder / "plugins", "--config-dir", folder / "conf.d")
         _run(python.with_name("nri-resmgr"), "install", *places)
         noop, echo = folder / "noop.py", folder / "echo.py"
@@ -103,10 +110,7 @@ class Running:
     @property
     def resident(self) -> float:
         """Resident memory, MiB."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1]) / 1024
-        raise ValueError("no VmRSS")
+        return resident(self.pid)
 
 
 @contextmanager

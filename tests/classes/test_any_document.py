@@ -8,10 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.classes.blockio import Features, MatchedDevices, patterns_of, resolve
+from nri_resmgr.classes.blockio import (
+    BlockIoConfig,
+    Features,
+    MatchedDevices,
+    patterns_of,
+    resolve,
+)
+from nri_resmgr.classes.memory import MemoryQosConfig
 from nri_resmgr.config import BadSetting
-from nri_resmgr.config.blockio import read_block_io
-from nri_resmgr.config.memory_classes import read_memory_qos, read_numa_policies
+from nri_resmgr.config.blockio import read_block_io_classes
+from nri_resmgr.config.memory_classes import (
+    NumaPolicyConfig,
+    read_memory_qos,
+    read_numa_policies,
+)
+from nri_resmgr.config.table import Table
 
 WORDS = (
     *("Classes", "classes", "name", "policy", "mode", "nodes", "flags", "a", ""),
@@ -51,6 +63,18 @@ nearly = st.fixed_dictionaries(
 )
 
 
+def read_block_io(document: object) -> BlockIoConfig:
+    return read_block_io_classes(Table.read(document, "classes"), "classes")
+
+
+def read_qos(document: object) -> MemoryQosConfig:
+    return read_memory_qos(Table("$", {"memoryQos": document}), "memoryQos")
+
+
+def read_policies(document: object) -> NumaPolicyConfig:
+    return read_numa_policies(Table("$", {"memoryPolicy": document}), "memoryPolicy")
+
+
 def complaint_about(read: Callable[[object], object], document: object) -> str | None:
     try:
         read(document)
@@ -59,7 +83,7 @@ def complaint_about(read: Callable[[object], object], document: object) -> str |
     return None
 
 
-@pytest.mark.parametrize("read", [read_memory_qos, read_numa_policies, read_block_io])
+@pytest.mark.parametrize("read", [read_qos, read_policies, read_block_io])
 @given(document=documents | nearly)
 def test_a_document_is_read_or_refused(
     read: Callable[[object], object], document: object

@@ -21,7 +21,7 @@ REQUEST = ClassRequest("gold", "rdtclass.resource-policy.nri.io")
 @pytest.mark.parametrize(
     ("asked", "given", "qos", "expected"),
     [
-        pytest.param(None, "", None, None, id="nobody says anything"),
+        pytest.param(None, "", None, None, id="nothing is set"),
         pytest.param(
             REQUEST,
             "slow",

@@ -13,7 +13,7 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 
-# Root without these is refused like anybody else.
+# Root without these is refused like any user.
 _WITHOUT_MIGHT: Final = "--bounding-set=-dac_override,-dac_read_search"
 
 # This machine may have a daemon of its own.

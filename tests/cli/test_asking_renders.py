@@ -19,6 +19,8 @@ nri-resmgr 0.1.0 as 90-resource-policy, up 1 h 2 min
 runtime        containerd 2.1.0, disconnected since 2023-11-14T22:13:20.000Z
 policy         TopologyAwarePolicy
 configuration  built-in, generation 1, since 2023-11-14T22:13:20.000Z
+requests       2 by oci (estimated)
+updates        by the runtime
 CPUs           8 online: 3 exclusive, 2 shared, 1 reserved, 0 isolated, 2 idle
 node 0         CPUs 0-3; memory 16 GiB dram, 1 GiB granted, 15 GiB free
 node 1         CPUs 4-7; memory 16 GiB dram, 1 GiB granted, 15 GiB free
@@ -35,10 +37,14 @@ shop/own/main    Guaranteed  2      2      1 GiB   NUMA node #1  4-5   4-5      
 
 EXPLANATION = """\
 shop/own/main
-  has    CPUs 4-5 (exclusive: 4-5); memory of nodes 1
-  asks   2 CPU, 1 GiB memory; limits: 2 CPU, 1 GiB memory
-  source oci, estimated; QoS Guaranteed
-  pool   NUMA node #1
+  decided  CPUs 4-5 (exclusive: 4-5); memory of nodes 1
+  kernel   not known: no cgroup is found
+  runtime  as decided
+  asks     2 CPU, 1 GiB memory; limits: 2 CPU, 1 GiB memory
+  source   oci, estimated; QoS Guaranteed
+  of which CPU and limits of cgroup values; memory of them or of the OOM \
+score; no devices
+  pool     NUMA node #1
 why, decided at 2023-11-14T22:13:21.000Z by rule whole-cpus:
   - it is Guaranteed and asks for whole CPUs, so they are exclusive
   - of all pools, NUMA node #1 was chosen: the most CPU was free there
@@ -75,6 +81,20 @@ cpu       25.0    1.0     0.1"""
 HOST: dict[str, Any] = {
     "pressure": {"cpu": {"some": {"avg10": 25.0, "avg60": 1.0, "avg300": 0.1}}},
     "nodes": [{"id": 0, "used": 8 << 30}, {"id": 1, "used": None}],
+}
+
+
+BY_CGROUP: dict[str, Any] = {
+    "by": "cgroup",
+    "why": "",
+    "byRuntime": 0,
+    "writes": {
+        "written": 7,
+        "rewritten": 2,
+        "failed": 1,
+        "lateStarts": 3,
+        "lastSeconds": 0.01,
+    },
 }
 
 
@@ -138,8 +158,29 @@ def test_without_containers_there_is_no_table_of_them() -> None:
         ),
         pytest.param(
             {"pendingUpdates": {"count": 2, "oldestSeconds": 65.5}},
-            "runtime        2 updates pending, the oldest for 1 min 5 s",
+            "               2 updates pending, the oldest for 1 min 5 s",
             id="pending updates are counted",
+        ),
+        pytest.param(
+            {"recordUpdates": {"count": 1, "oldestSeconds": 2.5}},
+            "               1 record update pending, the oldest for 2 s",
+            id="record updates are counted apart",
+        ),
+        pytest.param(
+            {"applyUpdates": {"why": "read-only file system"}},
+            "updates        by the runtime: read-only file system",
+            id="updates by the runtime have a reason",
+        ),
+        pytest.param(
+            {"applyUpdates": BY_CGROUP},
+            "updates        by cgroups: 7 writes, 2 after other programs' writes, "
+            "1 failed",
+            id="writes are counted by result",
+        ),
+        pytest.param(
+            {"applyUpdates": BY_CGROUP},
+            "               3 starts did not wait for all writes",
+            id="late starts are counted",
         ),
         pytest.param(
             {"kubelet": [{"manager": "cpu", "policy": "static", "why": "it is"}]},
@@ -167,7 +208,7 @@ def test_an_explanation_says_what_why_and_how() -> None:
     assert render_explanation(answer) == EXPLANATION
 
 
-def test_who_is_gone_is_explained_by_what_is_known() -> None:
+def test_what_is_gone_is_explained_by_what_is_known() -> None:
     parts = node()
     parts.stop("own")
     lines = render_explanation(explanation_of(parts.daemon, "own", "")).splitlines()
@@ -179,7 +220,7 @@ def test_who_is_gone_is_explained_by_what_is_known() -> None:
     assert lines[-1].endswith("it is gone, and its resources are free")
 
 
-def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
+def test_what_was_refused_is_reported_in_the_runtimes_words() -> None:
     parts = node()
     parts.run("huge", 64)
     text = render_explanation(explanation_of(parts.daemon, "huge", ""))
@@ -212,7 +253,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
                 ],
                 "updates": 2,
             },
-            "T  #3  container.placed  a/b/c r cpus=0-1 pool=x  updated 2 others",
+            "T  #3  container.placed  a/b/c r cpus=0-1 pool=x  changes 2 others",
         ),
         (
             {
@@ -223,7 +264,7 @@ def test_what_was_refused_is_told_in_the_runtimes_words() -> None:
                 + [{"id": "9", "rule": "moved"}],
                 "updates": 1,
             },
-            "T  #4  node.synchronized  4 containers: 3 kept, 1 moved  updated 1 other",
+            "T  #4  node.synchronized  4 containers: 3 kept, 1 moved  changes 1 other",
         ),
     ],
 )
@@ -233,6 +274,14 @@ def test_an_event_is_a_line(event: dict[str, Any], line: str) -> None:
 
 def test_a_picture_of_the_node() -> None:
     assert render_frame(state(), HOST, 80) == FRAME
+
+
+def test_a_frame_says_what_is_not_in_force_yet() -> None:
+    waiting = state() | {"pendingUpdates": {"count": 2, "oldestSeconds": 5.0}}
+
+    assert "updates   2 updates pending, the oldest for 5 s" in render_frame(
+        waiting, HOST, 80
+    )
 
 
 def test_colours_are_all_that_a_terminal_adds() -> None:

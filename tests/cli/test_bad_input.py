@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +45,31 @@ def test_a_missing_configuration(tmp_path: Path) -> None:
     assert outcome("--config-file", path) == (
         BAD_INPUT,
         f"nri-resmgr: cannot read {path}: no such file or directory\n",
+    )
+
+
+def test_an_interrupted_import() -> None:
+    # Shells start background commands, such as this test run, with SIGINT ignored.
+    defaults = ("env", "--default-signal=INT")
+    program = (sys.executable, "-X", "importtime", "-m", "nri_resmgr", "demo")
+    command = (*defaults, *program)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr is not None
+        imported = iter(running.stderr)
+        next(line for line in imported if "asyncio.events" in line)
+        running.send_signal(signal.SIGINT)
+        rest = "".join(imported)
+
+    assert "Traceback" not in rest
+    assert running.returncode == 128 + signal.SIGINT
+
+
+def test_an_unreadable_workload_is_named_once(tmp_path: Path) -> None:
+    done = nri_resmgr("simulate", tmp_path / "none.yaml")
+
+    assert (done.returncode, done.stderr) == (
+        BAD_INPUT,
+        f"nri-resmgr: cannot read {tmp_path}/none.yaml: no such file or directory\n",
     )
 
 
@@ -91,7 +119,7 @@ def test_a_wrong_configuration_is_named_in_one_sentence(
     assert words.count("\n") == 1
 
 
-def test_a_runtime_hears_nothing_of_who_does_not_fit_the_machine(
+def test_a_runtime_hears_nothing_of_what_does_not_fit_the_machine(
     tmp_path: Path,
 ) -> None:
     reserved = b"spec: {reservedResources: {cpu: 'cpuset:4095'}}\n"
@@ -128,7 +156,7 @@ def test_a_runtime_hears_nothing_of_who_does_not_fit_the_machine(
         ),
     ],
 )
-def test_who_it_is(words: list[str], sentence: str) -> None:
+def test_what_it_is(words: list[str], sentence: str) -> None:
     assert outcome(*words) == (BAD_INPUT, sentence)
 
 
@@ -141,7 +169,7 @@ def test_no_socket(tmp_path: Path) -> None:
     )
 
 
-def test_nobody_behind_the_socket(tmp_path: Path) -> None:
+def test_nothing_behind_the_socket(tmp_path: Path) -> None:
     path = tmp_path / "nri.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))

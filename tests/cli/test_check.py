@@ -15,7 +15,7 @@ MACHINE: Final = "2s2n2c1t memory=8Gi"
 HEAD: Final = "apiVersion: config.nri/v1alpha1\n"
 BALLOONS: Final = f"""{HEAD}kind: BalloonsPolicy
 spec:
-  log: {{source: true}}
+  dra: {{enabled: true}}
   reservedResources: {{cpu: 1}}
   balloonTypes:
   - {{name: fast, minCPUs: 3, minBalloons: 1}}
@@ -41,9 +41,9 @@ def test_what_would_come_of_documents(
     assert check(capsys, path, wrong, missing) == (
         2,
         f"""\
-{path}: warning: $.spec.log.source: has no effect here
-{wrong}: $.spec.pinMem: unknown key, did you mean pinMemory?
-{wrong}: $.spec.pinCPU: expected true or false, not 7
+{path}:4:9: warning: $.spec.dra.enabled: has no effect here
+{wrong}:3:19: $.spec.pinMem: unknown key, did you mean pinMemory?
+{wrong}:3:8: $.spec.pinCPU: expected true or false, not 7
 cannot read {missing}: no such file or directory
 
 {path}: BalloonsPolicy
@@ -72,6 +72,15 @@ def test_pools_stand_below_what_they_are_a_part_of(
     ]
 
 
+def test_a_policy_that_pins_nothing_has_no_pools(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(f"{HEAD}kind: NonePolicy\n")
+
+    assert check(capsys, path) == (0, f"{path}: NonePolicy\nno pools\n")
+
+
 def test_a_mistake_that_hides_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -98,7 +107,12 @@ def test_programs_get_the_same_as_data(
         [],
     )
     assert right["warnings"] == [
-        {"path": "$.spec.log.source", "why": "has no effect here"}
+        {
+            "path": "$.spec.dra.enabled",
+            "why": "has no effect here",
+            "line": 4,
+            "column": 9,
+        }
     ]
     assert right["pools"][1] == {
         "name": "fast[0]",
@@ -116,8 +130,13 @@ def test_programs_get_the_same_as_data(
     "name",
     [
         "balloons.conf",
+        "dynamic-pools.conf",
+        "none.conf",
+        "podpools.conf",
         "rdt-and-blockio.conf",
         "resource-policy.conf",
+        "static-plus.conf",
+        "static-pools.conf",
         "static.conf",
     ],
 )
@@ -128,7 +147,11 @@ def test_our_samples_are_right(name: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.process
 def test_this_machine_and_standard_input() -> None:
     done = nri_resmgr("check", "-", given=BALLOONS + "\udcff")
-    assert (done.returncode, done.stdout.partition(":")[0]) == (2, "standard input")
+    at = len(BALLOONS)
+    assert (done.returncode, done.stdout) == (
+        2,
+        f"cannot read standard input: not UTF-8 at byte {at}\n",
+    )
     assert "Traceback" not in done.stderr
 
     empty = nri_resmgr("check", "-", given="")

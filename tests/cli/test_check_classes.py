@@ -22,7 +22,7 @@ spec:
 """
 
 
-def test_all_that_it_cannot_do_is_told_at_once(
+def test_all_that_it_cannot_do_is_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, wrong, right = tmp_path / "host", tmp_path / "wrong", tmp_path / "right"
@@ -36,10 +36,10 @@ def test_all_that_it_cannot_do_is_told_at_once(
     assert (status, said) == (
         2,
         f"""\
-{wrong}: $.spec.cpuClasses[0].freqGovernor: no governor 'swift'; available: \
+{wrong}:7:18: $.spec.cpuClasses[0].freqGovernor: no governor 'swift'; available: \
 performance powersave ({CPU}/cpufreq/policy0/scaling_available_governors)
-{wrong}: $.spec.cpuClasses[0].disabledCstates: no state 'C9'; available: \
+{wrong}:7:39: $.spec.cpuClasses[0].disabledCstates: no state 'C9'; available: \
 POLL C1 C1E C6 ({CPU}/cpu*/cpuidle/state*/name)
-{right}: warning: $.spec.cpuClasses[1].maxFreq: 9 GHz is above \
+{right}:8:19: warning: $.spec.cpuClasses[1].maxFreq: 9 GHz is above \
 3.8 GHz, which is set ({CPU}/cpufreq/policy0)""",
     )

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.process
         ),
     ],
 )
-def test_a_machine_that_will_not_do_is_told(spec: str, sentence: str) -> None:
+def test_a_machine_that_will_not_do_is_reported(spec: str, sentence: str) -> None:
     done = nri_resmgr("demo", "--machine", spec)
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)

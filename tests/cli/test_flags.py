@@ -21,6 +21,7 @@ FLAGS = [
     ("--state-dir", "/var/x"),
     ("--control-socket", "/run/x.sock"),
     ("--http-endpoint", ":8891"),
+    ("--health-endpoint", ":8892"),
     ("--otel-endpoint", "http://127.0.0.1:4318"),
     ("--otel-sampling", "0.1"),
     ("--log-level", "debug"),
@@ -117,13 +118,13 @@ def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
         pytest.param(
             ["run", "--nonsense"],
             {},
-            "unrecognized arguments: --nonsense",
+            "unrecognized arguments: --nonsense; see nri-resmgr run --help",
             id="a flag that is none",
         ),
         pytest.param(
             ["--nonsense"],
             {},
-            "unrecognized arguments: --nonsense",
+            "unrecognized arguments: --nonsense; see nri-resmgr run --help",
             id="the same without a command",
         ),
         pytest.param(
@@ -134,14 +135,15 @@ def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_and_the_status_is_2(
+def test_a_mistake_is_reported_and_the_status_is_2(
     words: list[str], environment: dict[str, str], sentence: str
 ) -> None:
     done = nri_resmgr(*words, env=environment)
 
     assert (done.returncode, done.stdout) == (2, "")
     (said,) = done.stderr.splitlines()
-    assert f": {sentence}; see nri-resmgr" in said
+    assert f": {sentence}" in said
+    assert "; see nri-resmgr" in said
     assert "Traceback" not in done.stderr
 
 
@@ -154,7 +156,7 @@ def test_a_command_that_is_none() -> None:
 
 
 @pytest.mark.process
-def test_the_help_tells_each_variable_and_has_examples(tmp_path: Path) -> None:
+def test_the_help_reports_each_variable_and_has_examples(tmp_path: Path) -> None:
     page = nri_resmgr("run", "--help").stdout
     first = nri_resmgr("--help")
 
@@ -165,7 +167,7 @@ def test_the_help_tells_each_variable_and_has_examples(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("told", "width"),
+    ("given", "width"),
     [
         pytest.param("60", 58, id="as wide as the variable says"),
         pytest.param("200", 198, id="wider than most"),
@@ -173,7 +175,7 @@ def test_the_help_tells_each_variable_and_has_examples(tmp_path: Path) -> None:
         pytest.param("many", 78, id="80 columns where the variable is no number"),
     ],
 )
-def test_the_help_is_as_wide_as_the_terminal(told: str, width: int) -> None:
-    page = nri_resmgr("run", "--help", env={"COLUMNS": told}).stdout
+def test_the_help_is_as_wide_as_the_terminal(given: str, width: int) -> None:
+    page = nri_resmgr("run", "--help", env={"COLUMNS": given}).stdout
 
     assert width - 20 < max(map(len, page.splitlines())) <= width

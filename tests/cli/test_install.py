@@ -135,7 +135,7 @@ def test_a_name_that_would_break_the_runtime_is_refused(
 
 
 @pytest.mark.parametrize("other", ["README", "helper.sh", "1-x", "100-x", "10_x"])
-def test_an_executable_that_would_break_the_runtime_is_told(
+def test_an_executable_that_would_break_the_runtime_is_reported(
     other: str, folders: Folders, hello: str
 ) -> None:
     bad = executable(folders.plugins / other)
@@ -199,7 +199,7 @@ def test_purging_takes_the_configuration_too(
 ) -> None:
     (tmp_path / "x.yaml").write_text("a: 1\n")
     install(hello, HELLO, folders, tmp_path / "x.yaml")
-    (folders.configs / "hello.conf").write_text("somebody's\n")
+    (folders.configs / "hello.conf").write_text("another's\n")
     removed = uninstall("10-hello", folders, purge=True)
 
     assert removed == [folders.plugins / "10-hello", folders.configs / "10-hello.conf"]
@@ -227,7 +227,7 @@ def test_a_shipped_plugin_brings_its_sample(folders: Folders) -> None:
     assert "kind: TopologyAwarePolicy" in done.config.read_text()
 
 
-def test_no_such_program_is_told_with_those_there_are(folders: Folders) -> None:
+def test_no_such_program_is_reported_with_those_there_are(folders: Folders) -> None:
     with pytest.raises(NoSuchPlugin, match="logger, resource-policy, template"):
         install("nonsense", HELLO, folders)
     assert not folders.plugins.exists()
@@ -279,7 +279,7 @@ def test_a_file_in_place_of_a_folder(folders: Folders, hello: str) -> None:
         install(hello, HELLO, folders)
 
 
-def test_the_command_tells_what_it_did(folders: Folders, hello: str) -> None:
+def test_the_command_reports_what_it_did(folders: Folders, hello: str) -> None:
     came = nri_resmgr(
         "install", os.path.relpath(hello), "--index", "10", *into(folders)
     )

@@ -8,6 +8,7 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
+from nri_resmgr.classes.isolation.exclusivity import Exclusivity
 from nri_resmgr.config import (
     AllBut,
     BadSetting,
@@ -42,6 +43,7 @@ spec:
   onFailure: shared
   publishResources: false
   isolationAnnotations: true
+  exclusivity: isolated-partition
 """
 
 OF_A_TYPE: Final = """
@@ -153,6 +155,7 @@ def test_everything_that_can_be_said_of_the_policy() -> None:
         on_failure="shared",
         publish_resources=False,
         isolation=True,
+        exclusivity=Exclusivity.ISOLATED_PARTITION,
     )
 
 
@@ -181,7 +184,7 @@ def test_what_has_no_effect_is_listed_with_its_path() -> None:
         HEAD
         + """
 spec:
-  agent: {nodeResourceTopology: true}
+  agent: {podResourceAPI: true}
   showContainersInNrt: true
   cpuClasses: [{name: fast, maxFreq: 3.2GHz, dra: {publish: true}}]
   balloonTypes:
@@ -190,10 +193,12 @@ spec:
 """
     )
 
-    assert parse_config(text).ineffective == (
-        "$.spec.agent.nodeResourceTopology",
-        "$.spec.showContainersInNrt",
+    found = parse_config(text)
+
+    assert found.node_topology is None
+    assert found.ineffective == (
         "$.spec.cpuClasses[0].dra",
+        "$.spec.showContainersInNrt",
         "$.spec.balloonTypes[1].showContainersInNrt",
     )
 

@@ -134,7 +134,7 @@ def types(*rows: str) -> str:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
+def test_a_mistake_is_reported_with_its_path(spec: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}spec: {spec}")
 
@@ -200,18 +200,18 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
             "{reservedResources: {cpu: 'cpuset:0'}, balloonTypes:"
             " [{name: default, maxCPUs: -1}, {name: reserved, maxCPUs: -1}]}",
             "$.spec.balloonTypes: maxCPUs of every type is below 0, so none has a CPU",
-            id="no CPUs for anybody",
+            id="no CPUs for any container",
         ),
         pytest.param(
             "{reservedResources: {cpu: 'cpuset:0'}, reservedExact: true,"
             " balloonTypes: [{name: reserved, shareIdleCPUsInSame: numa}]}",
             "$.spec.balloonTypes[0].shareIdleCPUsInSame: "
             "contradicts reservedExact, which excludes all other CPUs",
-            id="idle CPUs for those who are to have the reserved ones only",
+            id="idle CPUs for containers that may have the reserved ones only",
         ),
     ],
 )
-def test_what_does_not_fit_a_machine_is_told_with_its_path(
+def test_what_does_not_fit_a_machine_is_reported_with_its_path(
     spec: str, complaint: str
 ) -> None:
     config = parse_config(f"{HEAD}spec: {spec}")

@@ -16,9 +16,18 @@ from nri_resmgr.classes.rdt import (
 )
 from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
 from nri_resmgr.config.blockio import BlockIoControl
-from nri_resmgr.config.rdt import RdtUse
+from nri_resmgr.config.rdt import MonitoredPods, RdtUse
 
-KINDS = ("BalloonsPolicy", "StaticPolicy", "TopologyAwarePolicy")
+KINDS = (
+    "BalloonsPolicy",
+    "NonePolicy",
+    "DynamicPoolsPolicy",
+    "PodpoolsPolicy",
+    "StaticPlusPolicy",
+    "StaticPolicy",
+    "StaticPoolsPolicy",
+    "TopologyAwarePolicy",
+)
 PARTITIONS = "partitions: {p: {l3Allocation: 60%, classes: {gold: {}}}}"
 
 
@@ -43,6 +52,23 @@ def read(control: str, kind: str = "StaticPolicy") -> PolicyConfig:
             RdtUse(),
             None,
             id="without partitions the groups of the host are the classes",
+        ),
+        pytest.param(
+            f"{{rdt: {{monitorPods: true, usePodQoSAsDefaultClass: true, {PARTITIONS}, "
+            "monitoring: {namespaces: [a*], labelSelector: {app: db}}}}",
+            RdtUse(
+                monitors=True,
+                pods=MonitoredPods(("a*",), {"app": "db"}),
+                assigns=False,
+            ),
+            None,
+            id="only monitoring is switched on",
+        ),
+        pytest.param(
+            "{rdt: {monitoring: {namespaces: [a]}}}",
+            None,
+            None,
+            id="filters of what is off",
         ),
         pytest.param(
             f"{{rdt: {{enable: true, force: true, adoptGroups: true, "
@@ -117,6 +143,17 @@ def test_what_a_document_says_of_classes(
             id="a class in two partitions",
         ),
         pytest.param(
+            "{rdt: {monitoring: {labelSelector: {app: 1}}}}",
+            "$.spec.control.rdt.monitoring.labelSelector.app: expected text, not 1",
+            id="a label that is no text",
+        ),
+        pytest.param(
+            "{rdt: {monitoring: {namespace: [a]}}}",
+            "$.spec.control.rdt.monitoring.namespace: unknown key, did you mean "
+            "namespaces?",
+            id="a filter in the singular",
+        ),
+        pytest.param(
             "{rdt: {monitorpods: true}}",
             "$.spec.control.rdt.monitorpods: unknown key, did you mean monitorPods?",
             id="a key in another letter case",
@@ -133,7 +170,7 @@ def test_what_a_document_says_of_classes(
         ),
     ],
 )
-def test_a_mistake_in_classes_is_told(control: str, complaint: str) -> None:
+def test_a_mistake_in_classes_is_reported(control: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         read(control)
 

@@ -87,7 +87,7 @@ cpuClasses:
         ),
     ],
 )
-def test_what_is_left_out_is_told_from_nothing(row: str, expected: CpuClass) -> None:
+def test_what_is_left_out_differs_from_nothing(row: str, expected: CpuClass) -> None:
     assert read_cpu_classes(table(f"cpuClasses: [{{{row}}}]")) == {"a": expected}
 
 
@@ -116,7 +116,7 @@ def test_what_is_left_out_is_told_from_nothing(row: str, expected: CpuClass) -> 
         ),
     ],
 )
-def test_a_mistake_is_told(row: str, complaint: str) -> None:
+def test_a_mistake_is_reported(row: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         read_cpu_classes(table(f"cpuClasses: [{{{row}}}]"))
 

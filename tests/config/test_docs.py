@@ -34,7 +34,7 @@ def documented_keys(kind: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["BalloonsPolicy", "StaticPolicy", "TopologyAwarePolicy"]
+    "kind", ["BalloonsPolicy", "NonePolicy", "StaticPolicy", "TopologyAwarePolicy"]
 )
 def test_every_option_has_a_row(kind: str) -> None:
     assert known_keys(kind) <= documented_keys(kind)

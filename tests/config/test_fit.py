@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nri_resmgr.app.policies.static import build_static
+from nri_resmgr.app.policies.build import host_warnings
+from nri_resmgr.app.policies.static import KIND
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
 
 AVAILABLE = "$.spec.availableResources.cpu"
 RESERVED = "$.spec.reservedResources.cpu"
@@ -59,7 +63,7 @@ def test_cpus_are_chosen_for_the_machine(
 ) -> None:
     config = config_of(available, reserved)
 
-    settings = build_static(config, parse_spec(machine), None).settings
+    settings = KIND.build(config, parse_spec(machine), None).settings
 
     assert (str(settings.available), str(settings.reserved)) == chosen
 
@@ -68,9 +72,9 @@ def test_cpus_are_chosen_for_the_machine(
     ("available", "reserved", "complaint"),
     [
         pytest.param(
-            "cpuset:2-9", None, f"{AVAILABLE}: this machine has no CPU 6-9", id="none"
+            "cpuset:6-9", None, f"{AVAILABLE}: this machine has no CPU 6-9", id="none"
         ),
-        pytest.param("cpuset:4-5", None, f"{AVAILABLE}: CPU 5 is offline", id="off"),
+        pytest.param("cpuset:5", None, f"{AVAILABLE}: CPU 5 is offline", id="off"),
         pytest.param(
             "cpuset:", None, f"{AVAILABLE}: no CPU is left of 0-4", id="empty"
         ),
@@ -140,13 +144,42 @@ def test_cpus_are_chosen_for_the_machine(
         ),
     ],
 )
-def test_what_does_not_fit_is_told(
+def test_what_does_not_fit_is_reported(
     available: str | None, reserved: str | None, complaint: str
 ) -> None:
     machine = parse_spec("1s1n6c1t offline=5 isolated=3-4")
     config = config_of(available, reserved)
 
     with pytest.raises(BadSetting) as found:
-        build_static(config, machine, None)
+        KIND.build(config, machine, None)
 
     assert str(found.value) == complaint
+
+
+@given(st.sets(st.integers(0, 12), min_size=1), st.sets(st.integers(1, 7), max_size=5))
+def test_listed_cpus_that_are_online_are_available_and_all_others_named(
+    listed: set[int], offline: set[int]
+) -> None:
+    off = f" offline={CpuSet.from_iterable(offline)}" if offline else ""
+    machine = parse_spec(f"1s1n8c1t{off}")
+    config = config_of(f"cpuset:{CpuSet.from_iterable(listed)}", None)
+    online = set(range(8)) - offline
+
+    if not listed & online:
+        with pytest.raises(BadSetting):
+            KIND.build(config, machine, None)
+        return
+    settings = KIND.build(config, machine, None).settings
+    warnings = host_warnings(config, machine, None)
+
+    assert set(settings.available) == listed & online
+    named = [
+        f"this machine has no CPU {CpuSet.from_iterable(listed - set(range(8)))}"
+        if max(listed) > 7
+        else "",
+        f"CPU {CpuSet.from_iterable(listed & offline)} is offline"
+        if listed & offline
+        else "",
+    ]
+    why = f"{', '.join(filter(None, named))}; used as soon as it is there"
+    assert warnings == (((AVAILABLE, why),) if any(named) else ())

@@ -35,7 +35,8 @@ CPU = "$.spec.cpuClasses"
         ),
         pytest.param(
             "{instrumentation: {reportPeriod: 60}}",
-            "$.spec.instrumentation.reportPeriod: expected text, not 60",
+            "$.spec.instrumentation.reportPeriod: expected a duration such as 30s, "
+            "not '60'",
             id="a time without unit",
         ),
         pytest.param(
@@ -89,7 +90,7 @@ CPU = "$.spec.cpuClasses"
         ),
     ],
 )
-def test_a_mistake_in_a_common_section_is_told(spec: str, complaint: str) -> None:
+def test_a_mistake_in_a_common_section_is_reported(spec: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}spec: {spec}")
 
@@ -161,7 +162,7 @@ def test_a_mistake_in_a_common_section_is_told(spec: str, complaint: str) -> Non
         ),
     ],
 )
-def test_a_mistake_in_a_cpu_class_is_told(rows: str, complaint: str) -> None:
+def test_a_mistake_in_a_cpu_class_is_reported(rows: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}spec: {{cpuClasses: {rows}}}")
 

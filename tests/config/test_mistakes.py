@@ -78,11 +78,11 @@ def test_every_mistake_is_found_where_it_was_written(paths: set[str]) -> None:
     for path in paths:
         plant(spec, path, PLACES[path])
     found = judged(spec)
-    told = [
+    reported = [
         mistake.path for mistake in found.mistakes if isinstance(mistake, BadSetting)
     ]
 
-    assert sorted(told) == sorted(paths)
+    assert sorted(reported) == sorted(paths)
     assert (found.config, found.is_complete) == (None, True)
 
 
@@ -133,7 +133,7 @@ def test_what_is_no_yaml_has_one_mistake() -> None:
     assert (len(found.mistakes), found.is_complete, found.config) == (1, False, None)
 
 
-def test_nobody_reads_on_for_ever() -> None:
+def test_nothing_reads_on_for_ever() -> None:
     found = judged({"reservedPoolNamespaces": list(range(1000))})
 
     assert (len(found.mistakes), found.is_complete) == (100, False)

@@ -27,6 +27,8 @@ from nri_resmgr.config import (
 )
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.config.cpu_classes import CpuClassUse
+from nri_resmgr.config.observability import InstrumentationUse, LogUse
+from nri_resmgr.config.policy_config import NodeTopologyUse
 from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.values import CpuSet, KiloHertz, QosClass
 from nri_resmgr.values.scheduling import (
@@ -75,13 +77,10 @@ MEANINGS: Final = {
     "minimal": TopologyAwareConfig(reserved=Amount(1)),
     "helm-defaults": TopologyAwareConfig(
         reserved=Amount(1),
-        ineffective=(
-            "$.spec.agent.nodeResourceTopology",
-            "$.spec.log.source",
-            "$.spec.log.klog",
-            "$.spec.instrumentation.httpEndpoint",
-            "$.spec.instrumentation.reportPeriod",
-            "$.spec.instrumentation.metrics",
+        node_topology=NodeTopologyUse(),
+        log=LogUse(source=True, headers=False),
+        instrumentation=InstrumentationUse(
+            endpoint="[::]:8891", enabled=("policy", "buildinfo"), period=60.0
         ),
     ),
     "cpusets": TopologyAwareConfig(
@@ -148,7 +147,6 @@ MEANINGS: Final = {
             exclusive="fast",
         ),
         interrupts=("*nvme*", "mlx5*"),
-        ineffective=("$.spec.cpuClasses[0].publishExtendedResource",),
     ),
     "classes-of-cache-and-disk": TopologyAwareConfig(
         reserved=Amount(1),
@@ -174,18 +172,32 @@ MEANINGS: Final = {
     "telemetry": TopologyAwareConfig(
         reserved=AllBut(CpuSet.parse("2-63")),
         ineffective=(
-            "$.spec.agent.podResourceAPI",
-            "$.spec.log.debug",
-            "$.spec.log.source",
-            "$.spec.log.klog",
-            "$.spec.instrumentation.httpEndpoint",
-            "$.spec.instrumentation.metricsExporter",
-            "$.spec.instrumentation.reportPeriod",
-            "$.spec.instrumentation.metrics",
-            "$.spec.instrumentation.samplingRatePerMillion",
-            "$.spec.instrumentation.tracingCollector",
+            "$.spec.log.klog.v",
+            "$.spec.log.klog.logtostderr",
+            "$.spec.log.klog.stderrthreshold",
             "$.spec.instrumentation.logExporter",
             "$.spec.instrumentation.logExportPeriod",
+            "$.spec.instrumentation.metricsExporter",
+            "$.spec.instrumentation.tracingCollector",
+        ),
+        log=LogUse(
+            debug=(
+                ("app.plugin", True),
+                ("app.verification", True),
+                ("daemon", True),
+                ("app.observing.request_log", True),
+                ("app.policies", True),
+                ("app.observing.decision_log", True),
+                ("app.running", True),
+            ),
+            source=True,
+        ),
+        instrumentation=InstrumentationUse(
+            endpoint="[::]:8891",
+            enabled=("*",),
+            polled=("cgroups",),
+            period=90.0,
+            sampling="1",
         ),
     ),
     "as-stored-in-the-cluster": TopologyAwareConfig(

@@ -2,7 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.config import BadSetting, TopologyAwareConfig, parse_config
+from nri_resmgr.config import (
+    BadSetting,
+    TopologyAwareConfig,
+    parse_config,
+)
+from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.values.scheduling import (
     IoClass,
     SchedulingClass,
@@ -128,7 +133,7 @@ def complaint_about(spec: str) -> str:
         ),
     ],
 )
-def test_a_class_that_the_kernel_would_not_take_is_told(
+def test_a_class_that_the_kernel_would_not_take_is_reported(
     row: str, complaint: str
 ) -> None:
     assert complaint_about(f"{{schedulingClasses: [{row}]}}") == complaint
@@ -223,7 +228,28 @@ def test_a_class_at_the_edge_of_what_the_kernel_takes(
         ),
     ],
 )
-def test_a_class_is_defined_once_before_somebody_is_in_it(
+def test_a_class_is_defined_once_before_another_is_in_it(
     spec: str, complaint: str
 ) -> None:
     assert complaint_about(spec) == complaint
+
+
+@pytest.mark.parametrize("kind", ["TopologyAwarePolicy", "BalloonsPolicy"])
+@pytest.mark.parametrize("policy", ["", ", policy: none"])
+def test_a_nice_value_without_a_policy_is_accepted_with_a_warning(
+    kind: str, policy: str
+) -> None:
+    spec = f"{{schedulingClasses: [{{name: b}}, {{name: a, nice: 5{policy}}}]}}"
+    found = parse_config(f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}")
+
+    assert isinstance(found, TopologyAwareConfig | BalloonsConfig)
+    assert found.scheduling_classes["a"] == SchedulingClass(
+        name="a", policy=SchedulingPolicy.OTHER, nice=5
+    )
+    assert found.scheduling_classes["b"] == SchedulingClass(name="b")
+    assert found.warnings == (
+        (
+            "$.spec.schedulingClasses[1].nice",
+            "without a policy it applies to policy other",
+        ),
+    )

@@ -8,6 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 
+from nri_resmgr.classes.isolation.exclusivity import Exclusivity
 from nri_resmgr.config import (
     AllBut,
     Amount,
@@ -37,7 +38,11 @@ spec:
   pinCPU: false
   pinMemory: false
   preferIsolatedCPUs: false
+  relaxedIsolation: true
+  borrowIsolatedCPUs: true
+  publishResources: false
   onFailure: shared
+  exclusivity: partition
 """
     )
 
@@ -48,7 +53,11 @@ spec:
         pin_cpu=False,
         pin_memory=False,
         prefer_isolated_cpus=False,
+        relaxed_isolation=True,
+        borrow_isolated_cpus=True,
+        publish_resources=False,
         on_failure="shared",
+        exclusivity=Exclusivity.PARTITION,
     )
 
 
@@ -88,6 +97,7 @@ def test_the_sample_says_the_defaults() -> None:
         pytest.param('" cpuset:0-3 "', Listed(CpuSet(15)), id="a list"),
         pytest.param("exclude-cpuset:0", AllBut(CpuSet(1)), id="all but a list"),
         pytest.param("cgroup:system", OfCgroup("system"), id="a cgroup's"),
+        pytest.param("/a.slice", OfCgroup("/a.slice"), id="a cgroup by its path"),
     ],
 )
 def test_cpus_can_be_written(written: str, choice: object) -> None:
@@ -165,7 +175,7 @@ def test_cpus_can_be_written(written: str, choice: object) -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
+def test_a_mistake_is_reported_with_its_path(spec: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}spec: {spec}")
 
@@ -182,8 +192,9 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         ),
         pytest.param(
             "apiVersion: config.nri/v1alpha1",
-            "$.kind: missing, expected BalloonsPolicy or StaticPolicy or "
-            "TopologyAwarePolicy",
+            "$.kind: missing, expected BalloonsPolicy or DynamicPoolsPolicy or "
+            "NonePolicy or PodpoolsPolicy or StaticPlusPolicy or StaticPolicy or "
+            "StaticPoolsPolicy or TopologyAwarePolicy",
             id="no kind",
         ),
         pytest.param(
@@ -194,7 +205,9 @@ def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
         pytest.param(
             HEAD.replace("Static", "Statics"),
             "$.kind: unknown value, did you mean StaticPolicy? "
-            "expected BalloonsPolicy or StaticPolicy or TopologyAwarePolicy",
+            "expected BalloonsPolicy or DynamicPoolsPolicy or NonePolicy or "
+            "PodpoolsPolicy or StaticPlusPolicy or StaticPolicy or "
+            "StaticPoolsPolicy or TopologyAwarePolicy",
             id="another kind",
         ),
         pytest.param("[1]", "$: expected a mapping, not a list", id="a list"),
@@ -226,7 +239,9 @@ def test_a_document_says_what_it_is(text: str, complaint: str) -> None:
         pytest.param("a: &x [*x, *y]", "line 1: ", id="an anchor that is not there"),
     ],
 )
-def test_what_is_no_document_is_told_with_its_line(text: str, complaint: str) -> None:
+def test_what_is_no_document_is_reported_with_its_line(
+    text: str, complaint: str
+) -> None:
     with pytest.raises(BadSyntax) as found:
         parse_config(text)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Final
 
@@ -8,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given
 
+from nri_resmgr.classes.isolation.exclusivity import Exclusivity
 from nri_resmgr.config import (
     AllBut,
     BadSetting,
@@ -16,10 +18,51 @@ from nri_resmgr.config import (
     TopologyAwareConfig,
     parse_config,
 )
+from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.config.policy_config import RebalanceUse
 from nri_resmgr.values import CpuSet
 
 ROOT: Final = Path(__file__).parents[2]
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{}", RebalanceUse(0.0, 5)),
+        ("{interval: 10m}", RebalanceUse(600.0, 5)),
+        ("{interval: 1h30m, atMost: 1}", RebalanceUse(5400.0, 1)),
+        ("{interval: 0}", RebalanceUse(0.0, 5)),
+    ],
+)
+def test_rebalancing(text: str, found: RebalanceUse) -> None:
+    assert parse_config(f"{HEAD}spec: {{rebalance: {text}}}").rebalance == found
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{interval: 30}", "$.spec.rebalance.interval: expected a duration such as"),
+        ("{interval: 500ms}", "$.spec.rebalance.interval: expected 1s or more, or 0"),
+        ("{atMost: 0}", "$.spec.rebalance.atMost: expected 1 to 10000, not 0"),
+        ("{every: 1m}", "$.spec.rebalance.every: unknown key"),
+        ("5m", "$.spec.rebalance: expected a mapping"),
+    ],
+)
+def test_mistakes_of_rebalancing(text: str, why: str) -> None:
+    with pytest.raises(BadSetting, match=re.escape(why)):
+        parse_config(f"{HEAD}spec: {{rebalance: {text}}}")
+
+
+@pytest.mark.parametrize("kind", sorted(BUILT_IN))
+def test_only_documents_of_kinds_that_rebalance_have_the_section(kind: str) -> None:
+    text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {{rebalance: {{}}}}\n"
+    if kind in ("TopologyAwarePolicy", "DynamicPoolsPolicy"):
+        assert parse_config(text).rebalance == RebalanceUse()
+    else:
+        why = r"^\$\.spec\.rebalance: unknown key"
+        with pytest.raises(BadSetting, match=why):
+            parse_config(text)
 
 
 def test_everything_of_ours_that_can_be_said() -> None:
@@ -42,6 +85,7 @@ spec:
   placePods: strict
   publishResources: false
   isolationAnnotations: true
+  exclusivity: isolated-partition
 """
     )
 
@@ -61,6 +105,7 @@ spec:
         place_pods="strict",
         publish_resources=False,
         isolation=True,
+        exclusivity=Exclusivity.ISOLATED_PARTITION,
     )
 
 
@@ -141,7 +186,7 @@ def test_the_sample_says_the_defaults() -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_path(spec: str, complaint: str) -> None:
+def test_a_mistake_is_reported_with_its_path(spec: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(f"{HEAD}spec: {spec}")
 

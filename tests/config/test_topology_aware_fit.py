@@ -17,9 +17,9 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.preferences import TreeLevel
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import (
-    PodPlacement,
     TopologyAwareSettings,
 )
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
@@ -36,8 +36,7 @@ def config_of(**spec: object) -> TopologyAwareConfig:
 @pytest.mark.parametrize(
     ("machine", "available", "reserved", "chosen"),
     [
-        pytest.param("1s4c2t", None, None, ("0-7", "0,4"), id="the lowest core"),
-        pytest.param("1s4c1t", None, None, ("0-3", "0"), id="a core of one thread"),
+        pytest.param("1s4c2t", None, None, ("0-7", "0"), id="the lowest CPU"),
         pytest.param("1c", None, None, ("0", "0"), id="the only CPU"),
         pytest.param("1s1c2t", None, None, ("0-1", "0"), id="not the only core whole"),
         pytest.param(
@@ -48,12 +47,12 @@ def config_of(**spec: object) -> TopologyAwareConfig:
             id="none that is isolated",
         ),
         pytest.param(
-            "1s2c2t isolated=0-3", None, None, ("0-3", "0,2"), id="unless all are"
+            "1s2c2t isolated=0-3", None, None, ("0-3", "0"), id="unless all are"
         ),
         pytest.param(
             "1s4c2t", "exclude-cpuset:0,5", None, ("1-4,6-7", "1"), id="what is there"
         ),
-        pytest.param("1s4c2t", "4", None, ("0-1,4-5", "0,4"), id="of so many"),
+        pytest.param("1s4c2t", "4", None, ("0-1,4-5", "0"), id="of so many"),
         pytest.param("1s4c2t", None, "750m", ("0-7", "0"), id="a fraction is a CPU"),
         pytest.param("1s4c2t", None, "2", ("0-7", "0,4"), id="two CPUs are a core"),
         pytest.param(
@@ -88,6 +87,34 @@ def test_cpus_are_chosen_for_the_machine(
     settings = topology_aware_settings(config, parse_spec(machine), HostTree(tmp_path))
 
     assert (str(settings.available), str(settings.reserved)) == chosen
+
+
+@pytest.mark.parametrize(
+    ("machine", "available", "reserved", "chosen"),
+    [
+        pytest.param("1s4c2t", None, None, "0,4", id="the lowest core"),
+        pytest.param("1s4c1t", None, None, "0", id="a core of one thread"),
+        pytest.param("1s1c2t", None, None, "0", id="not the only core"),
+        pytest.param("1s2c2t", None, "3", "0-2", id="not all cores"),
+        pytest.param("1s4c2t isolated=4", None, None, "0", id="no isolated thread"),
+        pytest.param("1s2c2t isolated=0-3", None, None, "0,2", id="unless all are"),
+        pytest.param("1s4c2t", "cpuset:0-4", "cpuset:1", "1", id="no other thread"),
+        pytest.param("1s4c2t", None, "cpuset:0,5", "0-1,4-5", id="of a list"),
+        pytest.param("1s4c2t", None, "3", "0-1,4-5", id="of an amount"),
+    ],
+)
+def test_whole_cores_are_reserved_on_request(
+    machine: str, available: str | None, reserved: str | None, chosen: str
+) -> None:
+    config = config_of(
+        availableResources={"cpu": available},
+        reservedResources={"cpu": reserved},
+        reserveWholeCores=True,
+    )
+
+    settings = topology_aware_settings(config, parse_spec(machine))
+
+    assert str(settings.reserved) == chosen
 
 
 EVERYTHING: Final[dict[str, object]] = {
@@ -160,7 +187,7 @@ def test_the_defaults_are_those_of_the_policy() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_told(
+def test_what_does_not_fit_is_reported(
     tmp_path: Path, spec: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(BadSetting) as found:
@@ -197,7 +224,7 @@ def test_without_a_host_there_are_no_cgroups() -> None:
 
 
 def test_what_is_not_in_force_is_said_once() -> None:
-    config = config_of(log={"source": True}, dra={"enabled": True})
+    config = config_of(log={"klog": {"v": 2}}, dra={"sharedCounters": True})
 
     with capture_logs() as logs:
         policy = build_policy(config, parse_spec("1s2c1t"))
@@ -207,7 +234,7 @@ def test_what_is_not_in_force_is_said_once() -> None:
         {
             "event": "configuration.ineffective",
             "log_level": "warning",
-            "paths": ("$.spec.dra.enabled", "$.spec.log.source"),
+            "paths": ("$.spec.dra.sharedCounters", "$.spec.log.klog.v"),
         }
     ]
 

@@ -18,7 +18,7 @@ from tests.real_host.stage_plugins import Reconfigured
 
 pytestmark = pytest.mark.containerd
 
-# The same story that the policy alone is told: what is expected here holds there.
+# The story is also played with the policy alone; the same is expected there.
 _CASES: Final = Path(__file__).parents[1] / "policy/cases/balloons"
 STORY: Final = yaml.safe_load((_CASES / "filling-node.yaml").read_text())
 
@@ -59,4 +59,4 @@ def test_containers_see_that(
 def test_only_the_refused_ones_failed(stage: Stage) -> None:
     refused = [step for step in STORY["story"] if "refused" in step]
 
-    assert len(stage.plugin.events("handler.failed")) == len(refused)
+    assert len(stage.plugin.events("container.refused")) == len(refused)

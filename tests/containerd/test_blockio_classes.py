@@ -64,7 +64,7 @@ def limits(cgroup: Cgroup) -> dict[str, str]:
     try:
         text = cgroup.read(file)
     except FileNotFoundError:
-        return {}  # nobody has asked for the controller yet
+        return {}  # the controller is not enabled yet
     rows = (line.split()[:2] for line in text.splitlines())
     return {device: rate.removeprefix("rbps=") for device, rate in rows}
 

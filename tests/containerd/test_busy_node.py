@@ -1,4 +1,4 @@
-"""Starts on a node that leaves the runtime 15 % of a CPU, without byte code of ours."""
+"""Starts on a node that leaves the runtime 30 % of a CPU, without byte code of ours."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
 from tests.containerd.test_launched import POLICY, install, plugin_pids
 from tests.real_host.cgroups import CpuShare
-from tests.real_host.containerd import Containerd
+from tests.real_host.containerd import Containerd, NotStarted
 from tests.real_host.containerd_config import Options
 from tests.real_host.documents import STATIC
 from tests.real_host.patience import TooSlow, wait_until
@@ -29,10 +29,10 @@ from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 
-PERCENT = 15
+PERCENT = 30
 PATIENCE = 60.0  # seconds: six times what a whole start takes there
-# A start takes 4 of the 5 s that the runtime allows: where other tests keep all CPUs
-# busy as well, 15 % of a CPU are less, and one may be late.
+# A start takes 2.2 of the 5 s that the runtime allows: where other tests keep all CPUs
+# busy as well, this share of a CPU is less, and one may be late.
 ATTEMPTS = 3
 ALL = read_machine(HostTree("/")).online
 
@@ -57,6 +57,7 @@ def never_compiled(launcher: Path, source: Path, log: Path) -> None:
     """Have a launcher import what is in *source*, and log where we can read."""
     flags = {
         "NRI_RESMGR_STATE_DIR": str(log.parent / "state"),
+        "NRI_RESMGR_RUN_DIR": str(log.parent / "run"),
         "NRI_RESMGR_CONTROL_SOCKET": "",
         "NRI_RESMGR_LOG_TO": str(log),
         "NRI_RESMGR_LOG_FORMAT": "json",
@@ -82,15 +83,15 @@ def _start(daemon: Containerd, busy: CpuShare, log: Path) -> None:
         awaited.append("plugin.synchronized")
     for attempt in range(ATTEMPTS):
         before = {name: len(events(log, name)) for name in awaited}
-        daemon.start(within=busy)
         try:
+            daemon.start(within=busy)
             for name in awaited:
                 wait_until(
                     partial(_is_one_more, log, name, before[name]),
                     f"another {name} in {log}",
                     PATIENCE / ATTEMPTS,
                 )
-        except TooSlow:
+        except (NotStarted, TooSlow):  # containerd 1.7 ends where a plugin is late
             if attempt + 1 == ATTEMPTS:
                 raise
             daemon.stop()

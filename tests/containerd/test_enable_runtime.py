@@ -71,13 +71,13 @@ class Node(Containerd):
 
     def nri(self) -> dict[str, Any]:
         """The table that containerd makes of all files."""
-        told = subprocess.run(
+        printed = subprocess.run(
             [self.program, "--config", self.main, "config", "dump"],
             check=True,
             capture_output=True,
             text=True,
         ).stdout
-        table: dict[str, Any] = tomllib.loads(told)["plugins"][NRI]
+        table: dict[str, Any] = tomllib.loads(printed)["plugins"][NRI]
         return table
 
     def _write_config(self) -> Path:
@@ -137,3 +137,17 @@ def test_a_drop_in_is_read(node: Node) -> None:
 
     assert (found["disable"], found["plugin_request_timeout"]) == (False, "7s")
     assert found["plugin_registration_timeout"] == "5s"
+
+
+def test_a_required_plugin_is_read_where_there_is_a_validator(node: Node) -> None:
+    before = node.nri()
+    node.enable("--require-plugin", "missing")
+    found = node.nri()
+    if node.release >= (2, 2):
+        assert found["default_validator"]["required_plugins"] == ["missing"]
+        return
+    assert found == before | {"disable": False}
+    node.start()
+    # The only sign that it is ignored; 1.7 has none.
+    sign = "key=default_validator plugin=io.containerd.nri.v1.nri"
+    assert (sign in node.log_text()) == (node.release >= (2, 0))

@@ -75,10 +75,16 @@ def cpus_of(container: Container) -> CpuSet:
     return CpuSet.parse(container.cpus())
 
 
-def told(pod: DaemonPod) -> dict[str, str]:
-    """Ask the daemon, inside its pod, who has which CPUs."""
+def reported(pod: DaemonPod) -> dict[str, str]:
+    """Return the CPUs of each container, from `status` inside the daemon's pod."""
     answer = json.loads(pod.exec("nri-resmgr", "status", "-o", "json"))
     return {one["name"]: one["cpus"] for one in answer["containers"]}
+
+
+def ways_of_updates(pod: DaemonPod) -> tuple[str, int]:
+    """Return how containers are updated, and how many by the runtime nevertheless."""
+    answer = json.loads(pod.exec("nri-resmgr", "status", "-o", "json"))["applyUpdates"]
+    return answer["by"], answer["byRuntime"]
 
 
 def files_below(folder: Path) -> set[str]:
@@ -109,10 +115,10 @@ def container_cgroups(node: Node) -> set[str]:
 
 
 def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) -> None:
-    told_by_readme = table_below("Directory of the node")
-    directories = {path.strip("`"): how for path, how, _ in told_by_readme}
+    reported_by_readme = table_below("Directory of the node")
+    directories = {path.strip("`"): how for path, how, _ in reported_by_readme}
     pod = run(node, base())
-    container = start(node, "told", Resources.best_effort())
+    container = start(node, "reported", Resources.best_effort())
     inside = container.exec("cat", "/.nri-resource-policy/resources.sh")
     cpus, mounts = container.cpus(), in_force(pod, directories)
     status = status_of(pod)
@@ -150,14 +156,14 @@ def test_components_give_the_pod_what_they_say(node: Node, tmp_path: Path) -> No
     assert seen.strip() == "nri-resmgr"
 
 
-def test_an_upgrade_moves_nobody_and_an_uninstall_leaves_two_directories(
+def test_an_upgrade_moves_nothing_and_an_uninstall_leaves_two_directories(
     node: Node,
 ) -> None:
     many = len(ALL) // 2  # CPUs for one container alone
     first = run(node, base(STATIC))
     exclusive = start(node, "exclusive", Resources.guaranteed(many))
     shared = start(node, "shared", Resources.best_effort())
-    own, grants = cpus_of(exclusive), told(first)
+    own, grants = cpus_of(exclusive), reported(first)
     first.remove()
     between = cpus_of(exclusive), cpus_of(shared)
     second = run(node, base(STATIC))
@@ -165,15 +171,21 @@ def test_an_upgrade_moves_nobody_and_an_uninstall_leaves_two_directories(
 
     assert (len(own), grants["exclusive"]) == (many, str(own))
     assert between == after == (own, ALL - own)
-    assert told(second) == grants
+    assert reported(second) == grants
     assert "state.restored" in second.log()
+    assert ways_of_updates(second) == ("cgroup", 0)
     second.remove()
     assert (cpus_of(exclusive), cpus_of(shared)) == between
     node.containerd.remove_pods()
-    # What the README says: of files that tell what is not yet put back, there is none.
+    # As the README says, no journal is left: everything is restored.
     assert files_below(node.host / "var/lib") == {
         "nri-resmgr/lock",
         "nri-resmgr/policy.checkpoint",
     }
-    assert files_below(node.host / "run/nri-resmgr") == set()
+    # Of those that ran without it to the end, the next daemon removes them.
+    assert files_below(node.host / "run/nri-resmgr") == {
+        f"containers/{one.id}/resources.{kind}"
+        for one in (exclusive, shared)
+        for kind in ("sh", "json")
+    }
     assert container_cgroups(node) == set()

@@ -29,7 +29,7 @@ from tests.real_host.resources import Resources
 pytestmark = pytest.mark.containerd
 
 MACHINE = read_machine(HostTree("/"))
-# Nobody shares CPUs that isolcpus= names.
+# No container shares CPUs that isolcpus= names.
 ALL = MACHINE.online - MACHINE.isolated
 MANY = len(ALL) // 2
 POLICY = "91-resource-policy"  # its launcher
@@ -85,7 +85,7 @@ def install_shipped(layout: Layout) -> None:
     assert {path.name for path in shipped("plugins").iterdir()} == set(documents)
     for index, (name, document) in enumerate(documents.items(), 90):
         install(layout, name, index, document)
-    keep_state(layout.plugins / POLICY, layout.folder / "policy")
+    keep_apart(layout.plugins / POLICY, layout.folder)
 
 
 def printed_file(layout: Layout) -> Path:
@@ -103,14 +103,19 @@ def install(layout: Layout, name: str, index: int, document: str) -> None:
     subprocess.run(command, check=True, capture_output=True, text=True)
 
 
-def keep_state(launcher: Path, folder: Path) -> None:
-    """Have a launcher's plugin keep its state in a folder of the test's.
+def keep_apart(launcher: Path, folder: Path) -> None:
+    """Have a launcher's plugin keep its files in a folder of the test's.
 
-    containerd hands over no variables, and this machine's state is not ours.
+    containerd hands over no variables. The default folders belong to this machine, and
+    another test's daemon would remove the folders of containers that it does not know.
     """
-    own = f"os.environ['NRI_RESMGR_STATE_DIR'] = {str(folder)!r}"
-    text = launcher.read_text().replace("import sys\n", f"import os, sys\n{own}\n", 1)
-    launcher.write_text(text)
+    own = {
+        "NRI_RESMGR_STATE_DIR": str(folder / "policy"),
+        "NRI_RESMGR_RUN_DIR": str(folder / "run-of-policy"),
+        "NRI_RESMGR_CONTROL_SOCKET": "",
+    }
+    variables = f"import os, sys\nos.environ.update({own!r})\n"
+    launcher.write_text(launcher.read_text().replace("import sys\n", variables, 1))
 
 
 def start(daemon: Containerd, name: str, resources: Resources) -> Container:
@@ -182,7 +187,7 @@ def test_a_killed_containerd_launches_a_new_one_and_the_old_one_ends(
 
     assert cpus_of(exclusive) == own
     assert plugin_pids(launching.layout)[POLICY] != first
-    # containerd 1.7 before 1.7.26 (NRI 0.6) never tells a plugin that it launches
+    # containerd 1.7 before 1.7.26 (NRI 0.6) never sends a plugin that it launches
     # what runs already; docs/limits.md says so.
     assert cpus_of(shared) == (ALL if launching.release < (2, 0) else ALL - own)
 
@@ -234,7 +239,7 @@ def plugin_pids(layout: Layout) -> dict[str, int]:
 
 
 def printed_creations(layout: Layout) -> list[str]:
-    """Who sent the messages about a creation that the logger printed, in order."""
+    """Return the senders of a creation's messages, as the logger printed them."""
     lines = printed_file(layout).read_text().splitlines()
     messages = [json.loads(line) for line in lines]
     creations = ({"request": "CreateContainer"}, {"reply": "CreateContainer"})

@@ -32,7 +32,7 @@ def test_it_speaks_cri_and_listens_for_plugins(containerd: Containerd) -> None:
     assert containerd.layout.nri_socket.is_socket()
 
 
-def test_a_container_tells_the_cpus_and_nodes_it_has(containerd: Containerd) -> None:
+def test_a_container_reports_the_cpus_and_nodes_it_has(containerd: Containerd) -> None:
     with containerd.run_pod(PodSpec("web")) as pod:
         container = pod.start("main", Resources.guaranteed(1))
 
@@ -93,12 +93,12 @@ def test_containers_outlive_the_daemon(
             containerd.cri.version()
         containerd.start()
 
-        # Fields 1 to 4 and 22, the start time, tell the process.
+        # Fields 1 to 4 and 22, the start time, identify the process.
         assert container.exec("cat", "/proc/1/stat").split()[21] == first.split()[21]
         assert container.is_running()
 
 
-def test_failures_inside_and_in_the_runtime_are_told_apart(
+def test_failures_inside_and_in_the_runtime_are_distinguished(
     containerd: Containerd,
 ) -> None:
     with containerd.run_pod(PodSpec("web")) as pod:

@@ -21,7 +21,7 @@ from tests.real_host.resources import Resources
 pytestmark = pytest.mark.containerd
 
 MACHINE = read_machine(HostTree("/"))
-# Nobody shares CPUs that isolcpus= names.
+# No container shares CPUs that isolcpus= names.
 ALL = MACHINE.online - MACHINE.isolated
 
 # Half of the machine: 1 of 2 CPUs here, 8 of 16 in the emulated one.
@@ -127,7 +127,7 @@ def test_what_changed_while_the_plugin_was_away_is_put_right(
     unpinned = start_shared(containerd, "unpinned")
     before = cpus_of(unpinned)
     plugin.start()
-    # The runtime updates containers after the plugin has answered, and told us so.
+    # The runtime updates containers after the plugin has answered.
     wait_until(lambda: cpus_of(unpinned) == ALL - own, "the unpinned container to move")
 
     assert before == MACHINE.online

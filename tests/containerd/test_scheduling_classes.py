@@ -1,4 +1,4 @@
-"""Scheduling classes of containers on a real containerd, as the kernel tells them."""
+"""Scheduling classes of containers on a real containerd, as the kernel shows them."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Scheduling:
         """Ask chrt, ionice and ``/proc/PID/sched``."""
         chrt = _output("chrt", "--pid", pid)
         policy = re.search(r"policy: (\w+)", chrt)
-        told = Path("/proc", pid, "sched").read_text()
-        priority = re.search(r"^prio\s*:\s*(\d+)$", told, re.MULTILINE)
+        shown = Path("/proc", pid, "sched").read_text()
+        priority = re.search(r"^prio\s*:\s*(\d+)$", shown, re.MULTILINE)
         assert policy
         assert priority
         return cls(policy[1], _output("ionice", "-p", pid).strip(), int(priority[1]))
@@ -121,7 +121,7 @@ def test_all_of_a_container_is_in_its_class_from_the_start(
 def test_real_time_is_had_as_a_whole_or_not_at_all(
     containerd: Containerd, plugin: PluginProcess
 ) -> None:
-    # Such a kernel gives real time to groups to which somebody gave time of it.
+    # Such a kernel gives real time to groups that were given some.
     is_by_group = any(Path("/sys/fs/cgroup").glob("*/cpu.rt_runtime_us"))
     expected = Scheduling("SCHED_RR", "realtime: prio 2", 99 - 42)
     if is_by_group:

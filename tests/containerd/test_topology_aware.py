@@ -1,4 +1,4 @@
-"""What the daemon does on a real containerd when nobody configures it."""
+"""What the daemon does on a real containerd without any configuration."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def test_only_containers_of_the_system_are_on_the_reserved_cpus(
 ) -> None:
     if len(MACHINE.online) < 2:
         pytest.skip("one CPU is reserved and shared")
-    nobody = Resources.best_effort()
-    system = cpus_of(start(containerd, "dns", nobody, "kube-system"))
-    user = cpus_of(start(containerd, "web", nobody))
+    nothing = Resources.best_effort()
+    system = cpus_of(start(containerd, "dns", nothing, "kube-system"))
+    user = cpus_of(start(containerd, "web", nothing))
 
     assert system
     assert user

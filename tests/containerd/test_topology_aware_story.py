@@ -20,7 +20,7 @@ from tests.real_host.stage_plugins import Restarted
 
 pytestmark = pytest.mark.containerd
 
-# The same story that the policy alone is told: what is expected here holds there.
+# The story is also played with the policy alone; the same is expected there.
 _CASES: Final = Path(__file__).parents[1] / "policy/cases/topology-aware"
 STORY: Final = yaml.safe_load((_CASES / "filling-node.yaml").read_text())
 
@@ -54,9 +54,9 @@ def test_containers_see_that(
 ) -> None:
     play(stage, expected, step)
 
-    for name, told in step.get("resources", {}).items():
+    for name, reported in step.get("resources", {}).items():
         # Files are written when the reply is out.
-        wait_until(partial(stage.tells, name, told), f"{name} to be told {told}")
+        wait_until(partial(stage.shows, name, reported), f"{name} to show {reported}")
     if "shares" in step:
         assert stage.weight(step["create"]) == weight_of(step["shares"])
 
@@ -77,11 +77,16 @@ def test_a_process_started_inside_finds_the_same(
     script = "grep _allowed_list: /proc/self/status; cd /.nri-resource-policy; cat *"
     said = stage.containers["half"].exec("sh", "-c", script).splitlines()
     cpus, mems = expected["half"].split(" on ")
-    told = {"SHARED_CPUS": cpus, "ALL_MEMS": mems, "DRAM_MEMS": "1", "CXL_MEMS": "4"}
+    reported = {
+        "SHARED_CPUS": cpus,
+        "ALL_MEMS": mems,
+        "DRAM_MEMS": "1",
+        "CXL_MEMS": "4",
+    }
 
     assert said[:2] == [f"Cpus_allowed_list:\t{cpus}", f"Mems_allowed_list:\t{mems}"]
-    assert json.loads(said[2]) == told
-    assert said[3:] == [f'{name}="{value}"' for name, value in told.items()]
+    assert json.loads(said[2]) == reported
+    assert said[3:] == [f'{name}="{value}"' for name, value in reported.items()]
 
 
 def test_a_restart_finds_nothing_to_change(stage: Stage) -> None:

@@ -1,4 +1,4 @@
-"""Somebody else writes a container's cgroup on a real containerd, and we mend it."""
+"""Foreign writes to a container's cgroup on a real containerd are repaired."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from tests.real_host.resources import Resources
 pytestmark = pytest.mark.containerd
 
 MACHINE = read_machine(HostTree("/"))
-# Nobody shares CPUs that isolcpus= names.
+# No container shares CPUs that isolcpus= names.
 ALL = MACHINE.online - MACHINE.isolated
 OWN = ALL.lowest(1)
 OFTEN = ("--verify-interval", "1")
+BY_RUNTIME = ("--apply-updates", "runtime")
 
 
 def start(daemon: Containerd, name: str, resources: Resources) -> Container:
@@ -42,7 +43,7 @@ def write_all_cpus(container: Container) -> None:
 def test_drift_is_mended_by_an_update_at_once(
     containerd: Containerd, tmp_path: Path
 ) -> None:
-    always = ("--unsolicited-updates", "always")
+    always = ("--unsolicited-updates", "always", *BY_RUNTIME)
     with PluginProcess.resource_policy(
         containerd.layout.nri_socket, tmp_path / "log", *OFTEN, *always, document=STATIC
     ) as plugin:
@@ -56,13 +57,13 @@ def test_drift_is_mended_by_an_update_at_once(
     assert len(own) == len(OWN)
     assert after == own
     assert drifted["kinds"] == "cpus"
-    assert f"may run on CPUs {ALL}, but was given {own}" in drifted["why"]
+    assert f"may run on CPUs {ALL}, but {own} was decided" in drifted["why"]
 
 
 def test_where_updates_ride_on_replies_the_next_one_mends(
     containerd: Containerd, tmp_path: Path
 ) -> None:
-    never = ("--unsolicited-updates", "never")
+    never = ("--unsolicited-updates", "never", *BY_RUNTIME)
     with PluginProcess.resource_policy(
         containerd.layout.nri_socket, tmp_path / "log", *OFTEN, *never, document=STATIC
     ) as plugin:
@@ -77,13 +78,28 @@ def test_where_updates_ride_on_replies_the_next_one_mends(
     assert before == ALL
 
 
+def test_drift_is_repaired_without_the_runtime(
+    containerd: Containerd, tmp_path: Path
+) -> None:
+    with PluginProcess.resource_policy(
+        containerd.layout.nri_socket, tmp_path / "log", *OFTEN, document=STATIC
+    ) as plugin:
+        container = start(containerd, "own", Resources.guaranteed(len(OWN)))
+        own = cpus_of(container)
+        write_all_cpus(container)
+        plugin.wait_for("drift.cleared")
+        after = cpus_of(container)
+
+    assert after == own
+
+
 def _mended(daemon: Containerd, container: Container, own: CpuSet) -> bool:
     with daemon.run_pod(PodSpec("other", qos=Resources.best_effort().qos)) as pod:
         pod.start("other", Resources.best_effort())
     return cpus_of(container) == own
 
 
-def test_nobody_is_told_of_a_node_that_nobody_touches(
+def test_nothing_is_reported_of_a_node_that_nothing_touches(
     containerd: Containerd, tmp_path: Path
 ) -> None:
     debug = ("--log-debug", "app.verification")
@@ -93,7 +109,7 @@ def test_nobody_is_told_of_a_node_that_nobody_touches(
         start(containerd, "some", Resources.burstable(0.1)).stop()
         start(containerd, "shared", Resources.best_effort())
         plugin.kill()
-        plugin.start()  # who was told what is found again
+        plugin.start()  # what was sent is read from the checkpoint
         start(containerd, "other", Resources.best_effort())
         wait_until(lambda: verdicts_in(plugin) == {"as-decided": 2}, "both verified")
         logged = plugin.log_text

@@ -20,7 +20,7 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.control.client import Client
 from nri_resmgr.control.daemon_view import DaemonView
-from nri_resmgr.control.http import serve
+from nri_resmgr.control.http_server import serve
 from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
 from nri_resmgr.host.tree import HostTree
@@ -47,7 +47,7 @@ STATUS = ConfigurationStatus(
     name="",
     cached=False,
     kind="TopologyAwarePolicy",
-    sha256="0" * 64,
+    text="",
     accepted=1_700_000_000.0,
     generation=1,
     ineffective=(),
@@ -63,7 +63,7 @@ class Parts:
     policy: ResourcePolicy
     history: History
     daemon: DaemonView
-    reloads: list[None] = attrs.field(factory=list)
+    reloads: list[bool] = attrs.field(factory=list)
 
     def pod(self, name: str, namespace: str = "shop") -> Pod:
         """Make a Guaranteed pod, with a secret."""
@@ -110,12 +110,24 @@ def make_parts(machine: str = "1s2n4c1t", document: str = "", **more: Any) -> Pa
     history = History(more.pop("max_weight", 20_000), clock.__next__)
     config = parse_config(document) if document else None
     policy = ResourcePolicy(parse_spec(machine), config, observers=[history])
-    reloads: list[None] = []
+    reloads: list[bool] = []
 
-    async def reload() -> None:
-        reloads.append(None)
+    async def reload(*, force: bool) -> None:
+        reloads.append(force)
 
-    facts: dict[str, Any] = {
+    daemon = daemon_view(policy, history, **{"reload": reload, **more})
+    policy.synchronize([], [])
+    return Parts(policy, history, daemon, reloads)
+
+
+def daemon_view(policy: ResourcePolicy, history: History, **more: Any) -> DaemonView:
+    """Make what the control socket answers from; *more* replaces its other parts."""
+
+    async def reload(*, force: bool) -> None:
+        assert not force
+
+    parts: dict[str, Any] = {
+        "sessions": SessionTracker(history, lambda: BEGIN),
         "tree": HostTree("/"),
         "runtime": lambda: RuntimeInfo("containerd", "2.1.0"),
         "kubelet": tuple,
@@ -126,20 +138,22 @@ def make_parts(machine: str = "1s2n4c1t", document: str = "", **more: Any) -> Pa
         "configuration": lambda: STATUS,
         "reload": reload,
     }
-    sessions = SessionTracker(history, lambda: BEGIN)
-    daemon = DaemonView(
-        policy=policy, history=history, sessions=sessions, **(facts | more)
-    )
-    policy.synchronize([], [])
-    return Parts(policy, history, daemon, reloads)
+    return DaemonView(policy=policy, history=history, **{**parts, **more})
 
 
 @contextlib.asynccontextmanager
 async def asking(parts: Parts, folder: Path) -> AsyncIterator[Client]:
     """Serve the control socket until the block ends."""
+    async with asking_view(parts.daemon, folder) as client:
+        yield client
+
+
+@contextlib.asynccontextmanager
+async def asking_view(daemon: DaemonView, folder: Path) -> AsyncIterator[Client]:
+    """Serve the control socket of a daemon until the block ends."""
     path = str(folder / "run" / "control.sock")
     with control_socket(path) as listener:
-        task = asyncio.create_task(serve(site_of(parts.daemon), listener))
+        task = asyncio.create_task(serve(site_of(daemon), listener))
         try:
             yield Client(path)
         finally:
@@ -155,4 +169,4 @@ async def ask(client: Client, path: str, **query: str) -> dict[str, Any]:
 def skip_unless_root() -> None:
     """Skip a test that plays another user."""
     if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
+        pytest.skip("only root can become another user")

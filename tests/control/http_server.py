@@ -8,7 +8,8 @@ import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from nri_resmgr.control.http import Site, serve
+from nri_resmgr.control.http import Site
+from nri_resmgr.control.http_server import serve
 
 
 @contextlib.asynccontextmanager

@@ -14,9 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.control.client import AnswerLost, Client, QueryRefused
+from nri_resmgr.app.plugin.rebalancing import NotSynchronized
+from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.control.http import HttpReply, HttpRequest
 from nri_resmgr.control.routes import routes_of
+from nri_resmgr.daemon.cluster.documents import ClusterDocuments
 from nri_resmgr.values import InputError
 from tests.control.daemon_parts import Parts, asking, make_parts
 from tests.control.json_schema import mistakes
@@ -44,12 +46,13 @@ def parts() -> Parts:
         made.run(name, 1)
     made.run("huge", 64)
     made.stop("b")
+    made.daemon.cluster = ClusterDocuments("/nonexistent")
     return made
 
 
 @examples(2)
 @given(
-    st.integers(0, 8),
+    st.integers(0, 13),
     st.dictionaries(NAMES, TEXTS, max_size=3),
     BODIES,
 )
@@ -57,12 +60,13 @@ def test_it_is_answered_or_refused(
     parts: Parts, place: int, query: dict[str, str], body: bytes
 ) -> None:
     routes = sorted(routes_of(parts.daemon).items(), key=lambda item: item[0])
+    assert len(routes) == 14
     (method, path), handler = routes[place]
     reply: HttpReply | None
     try:
         found = handler(HttpRequest(method, path, query, body))
         done = found if isinstance(found, HttpReply) else asyncio.run(awaited(found))
-    except InputError as refusal:
+    except (InputError, NotSynchronized) as refusal:
         reply, why = None, str(refusal)
     else:
         reply, why = done, "\n".join(faults(path, done))
@@ -98,25 +102,26 @@ def followed(client: Client) -> Any:
     return lines
 
 
-async def test_no_more_than_sixteen_are_served_at_a_time(tmp_path: Path) -> None:
+async def test_followers_leave_places_to_other_clients(tmp_path: Path) -> None:
     async with asking(make_parts(), tmp_path) as client:
-        followers = [await asyncio.to_thread(followed, client) for _ in range(16)]
-        with pytest.raises(AnswerLost):
-            await asyncio.to_thread(client.get, "/v1/state")
+        followers = [await asyncio.to_thread(followed, client) for _ in range(8)]
+        with pytest.raises(QueryRefused, match=r"^only 8 clients can follow; end one"):
+            await asyncio.to_thread(followed, client)
+        state = await asyncio.to_thread(client.get, "/v1/state")
         await asyncio.to_thread(followers.pop().close)
         async with asyncio.timeout(5):
-            state = await until_served(client)
+            followers.append(await until_followed(client))
         for one in followers:
             await asyncio.to_thread(one.close)
 
     assert state["kind"] == "State"
 
 
-async def until_served(client: Client) -> dict[str, Any]:
+async def until_followed(client: Client) -> Any:
     while True:
         try:
-            return await asyncio.to_thread(client.get, "/v1/state")
-        except AnswerLost:
+            return await asyncio.to_thread(followed, client)
+        except QueryRefused:
             await asyncio.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""Events are told from any number on, to any who follow, and gaps are marked."""
+"""Events are sent from any number on, to any client, and gaps are marked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def noted(count: int, max_weight: int = 20_000) -> History:
     return history
 
 
-async def test_those_after_a_number_are_told() -> None:
+async def test_those_after_a_number_are_reported() -> None:
     lines = await collect(event_lines(noted(3), 1, follow=False))
 
     assert lines == [
@@ -37,7 +37,7 @@ async def test_those_after_a_number_are_told() -> None:
     ]
 
 
-async def test_who_has_them_all_is_told_no_more() -> None:
+async def test_one_that_has_them_all_is_sent_no_more() -> None:
     _, *events = await collect(event_lines(noted(3), 3, follow=False))
 
     assert events == []
@@ -52,7 +52,7 @@ async def test_events_that_are_no_longer_kept_are_a_gap() -> None:
     assert [one["number"] for one in events] == [7, 8, 9]
 
 
-async def test_who_asks_from_the_beginning_misses_nothing() -> None:
+async def test_what_asks_from_the_beginning_misses_nothing() -> None:
     _, *events = await collect(event_lines(noted(9, 3), 0, follow=False))
 
     assert [one["number"] for one in events] == [7, 8, 9]
@@ -113,7 +113,7 @@ async def test_a_follower_that_left_waits_for_nothing(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
 
 
-async def test_more_than_is_sent_at_once_is_told_whole(tmp_path: Path) -> None:
+async def test_more_than_is_sent_at_once_is_reported_whole(tmp_path: Path) -> None:
     parts = make_parts()
     for number in range(250):
         parts.history.note("drift", word=str(number))

@@ -1,4 +1,4 @@
-"""The host's own settings, as the daemon tells of them and as people see it."""
+"""The host's own settings, in the daemon's answers and in what commands print."""
 
 from __future__ import annotations
 
@@ -88,10 +88,10 @@ HOST: Final[dict[str, Any]] = {
     },
     "speedSelect": [],
 }
-"""What is told of a container with two CPUs of its own and an interrupt."""
+"""The answer about a container with two CPUs of its own and an interrupt."""
 
 
-async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
+async def test_classes_are_reported_with_owners_and_values(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, running(node):
         await node.becomes(quiet())
         await node.pod("web", 2, {IRQ_KEY: CLAIM})
@@ -108,7 +108,7 @@ async def test_classes_are_told_with_owners_and_values(tmp_path: Path) -> None:
     status = render_status(state)
     assert "host           21 files set, 1 interrupts placed" in status
     assert "quiet      0-1,3-5,7  0           scaling_max_freq" in status
-    assert "  host   CPU 2,6: CPU class fast" in render_explanation(explained)
+    assert "  host     CPU 2,6: CPU class fast" in render_explanation(explained)
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ async def test_why_a_container_is_in_a_class(
     assert explained["containers"][0]["host"] == why
 
 
-async def test_what_others_write_is_told_and_mended(tmp_path: Path) -> None:
+async def test_what_others_write_is_reported_and_mended(tmp_path: Path) -> None:
     path = f"{POLICIES}/policy3/scaling_max_freq"
     flags = (*OFTEN, "--verify-repair", "no")
     async with host_node(tmp_path, TREE) as node:
@@ -154,7 +154,7 @@ async def test_what_others_write_is_told_and_mended(tmp_path: Path) -> None:
         async with running(node, *OFTEN):
             await node.becomes(quiet())
             node.set(path, "900000")
-            await node.says("host.drifted", 2)
+            await node.says("host.drifted")
             await node.becomes(quiet())
 
     assert drift["why"].startswith(f"{path} has '900000' instead of '1200000'")

@@ -104,7 +104,7 @@ async def asked(path: str, request: bytes) -> bytes:
             return await reader.read()
 
 
-def told(answer: bytes) -> tuple[int, str]:
+def parsed(answer: bytes) -> tuple[int, str]:
     head, _, body = answer.decode().partition("\r\n\r\n")
     return int(head.split()[1]), body
 
@@ -189,7 +189,7 @@ def told(answer: bytes) -> tuple[int, str]:
 async def test_a_request_is_answered(
     server: str, request_: bytes, expected: tuple[int, str]
 ) -> None:
-    assert told(await asked(server, request_)) == expected
+    assert parsed(await asked(server, request_)) == expected
 
 
 def connected(path: str) -> socket.socket:
@@ -218,17 +218,17 @@ async def test_the_standard_librarys_client_understands_us(server: str) -> None:
     assert found == (200, "application/json", b"one\ntwo\nthree\n", "x")
 
 
-async def test_a_fault_of_ours_is_told_without_its_data(tmp_path: Path) -> None:
+async def test_a_fault_of_ours_is_reported_without_its_data(tmp_path: Path) -> None:
     def broken(_: HttpRequest) -> HttpReply:
         raise ZeroDivisionError("secret")
 
     async with serving(Site({("GET", "/"): broken}), tmp_path / "s") as path:
         answer = await asked(path, b"GET / HTTP/1.1\r\n" + HOST)
 
-    assert told(answer) == (500, "internal error; see the log\n")
+    assert parsed(answer) == (500, "internal error; see the log\n")
 
 
-async def test_who_may_not_ask_is_told_why(tmp_path: Path) -> None:
+async def test_a_client_without_the_right_gets_the_reason(tmp_path: Path) -> None:
     site = Site(
         ROUTES,
         admit=lambda _: "only root may ask",
@@ -237,7 +237,7 @@ async def test_who_may_not_ask_is_told_why(tmp_path: Path) -> None:
     async with serving(site, tmp_path / "s") as path:
         answer = await asked(path, b"GET /echo HTTP/1.1\r\n" + HOST)
 
-    assert told(answer) == (403, '{"error": "only root may ask"}\n')
+    assert parsed(answer) == (403, '{"error": "only root may ask"}\n')
 
 
 @pytest.mark.parametrize(
@@ -251,20 +251,106 @@ async def test_who_may_not_ask_is_told_why(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_who_does_not_go_on_is_dropped(server: str, sent: bytes) -> None:
+async def test_what_does_not_go_on_is_dropped(server: str, sent: bytes) -> None:
     with contextlib.suppress(ConnectionResetError):
         assert await asked(server, sent) == b""
 
 
-async def test_only_so_many_are_served_at_once(server: str) -> None:
-    waiting = [await asyncio.open_unix_connection(server) for _ in range(2)]
-    with contextlib.suppress(ConnectionResetError, BrokenPipeError):
-        assert await asked(server, b"GET /later HTTP/1.1\r\n" + HOST) == b""
+async def answered(path: str) -> tuple[int, str]:
+    return parsed(await asked(path, b"GET /later HTTP/1.1\r\n" + HOST))
 
-    for _, writer in waiting:
+
+async def test_the_oldest_idle_client_makes_room(server: str) -> None:
+    first = await asyncio.open_unix_connection(server)
+    second = await asyncio.open_unix_connection(server)
+    answer = await answered(server)
+    with contextlib.suppress(ConnectionResetError):
+        assert await first[0].read() == b""  # before its 0.2 seconds are over
+    second[1].write(b"GET /later HTTP/1.1\r\n" + HOST)
+    kept = parsed(await second[0].read())
+
+    for _, writer in (first, second):
         writer.close()
-        await writer.wait_closed()
+    assert answer == kept == (200, "later\n")
 
-    await asyncio.sleep(0.01)  # until the server has seen it
-    answer = await asked(server, b"GET /later HTTP/1.1\r\n" + HOST)
-    assert told(answer) == (200, "later\n")
+
+async def test_a_client_that_does_not_read_makes_room(tmp_path: Path) -> None:
+    """An idle one that came later keeps its place."""
+    limits = ClientLimits(connections=2, seconds=30)
+    large = text_reply("x" * (8 << 20))
+    routes: Routes = {**ROUTES, ("GET", "/large"): lambda _: large}
+    async with serving(Site(routes, limits), tmp_path / "s") as path:
+        unread = await asyncio.open_unix_connection(path, limit=1024)
+        unread[1].write(b"GET /large HTTP/1.1\r\n" + HOST)
+        assert await unread[0].readexactly(12) == b"HTTP/1.1 200"
+        idle = await asyncio.open_unix_connection(path)
+        first = await answered(path)
+        with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
+            await unread[0].readexactly(8 << 20)
+        idle[1].write(b"GET /later HTTP/1.1\r\n" + HOST)
+        second = parsed(await idle[0].read())
+        for _, writer in (unread, idle):
+            writer.close()
+
+    assert first == second == (200, "later\n")
+
+
+async def test_a_client_whose_request_is_worked_on_keeps_its_place(
+    tmp_path: Path,
+) -> None:
+    goes_on = asyncio.Event()
+
+    async def wait(_: HttpRequest) -> HttpReply:
+        await goes_on.wait()
+        return text_reply("done\n")
+
+    site = Site({**ROUTES, ("GET", "/wait"): wait}, ClientLimits(connections=1))
+    async with serving(site, tmp_path / "s") as path:
+        working = asyncio.create_task(asked(path, b"GET /wait HTTP/1.1\r\n" + HOST))
+        await asyncio.sleep(0.05)
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            assert await asked(path, b"GET /later HTTP/1.1\r\n" + HOST) == b""
+        goes_on.set()
+        answer = parsed(await working)
+
+    assert answer == (200, "done\n")
+
+
+async def test_a_byte_now_and_then_does_not_extend_the_deadline(server: str) -> None:
+    reader, writer = await asyncio.open_unix_connection(server)
+    begin = asyncio.get_running_loop().time()
+    with contextlib.suppress(OSError):
+        async with asyncio.timeout(5):
+            while not reader.at_eof():
+                writer.write(b"G")
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(reader.read(1), 0.05)
+    took = asyncio.get_running_loop().time() - begin
+    writer.close()
+
+    assert 0.15 < took < 4
+
+
+async def test_more_than_some_replies_without_an_end_are_refused(
+    tmp_path: Path,
+) -> None:
+    closed: list[bool] = []
+
+    async def forever() -> AsyncIterator[bytes]:
+        try:
+            yield b"first\n"
+            await asyncio.get_running_loop().create_future()
+        finally:
+            closed.append(True)
+
+    routes: Routes = {("GET", "/"): lambda _: HttpReply(forever())}
+    limits = ClientLimits(streams=1, connections=2)
+    async with serving(Site(routes, limits), tmp_path / "s") as path:
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        await reader.readuntil(b"first\n")
+        refused = parsed(await asked(path, b"GET / HTTP/1.0\r\n\r\n"))
+        writer.close()
+
+    assert refused == (503, "only 1 clients can follow; end one of them\n")
+    assert closed == [True]

@@ -1,4 +1,4 @@
-"""Replies without an end: who follows, and when the source is let go."""
+"""Replies without an end: their clients, and when the source is closed."""
 
 from __future__ import annotations
 

@@ -96,7 +96,9 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 200, "file/control.sock"])
-def test_a_path_that_cannot_be_is_told_in_a_sentence(name: str, tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_is_reported_in_a_sentence(
+    name: str, tmp_path: Path
+) -> None:
     (tmp_path / "file").touch()
     with (
         pytest.raises(ControlSocketUnusable, match="choose another --control-socket"),
@@ -124,7 +126,7 @@ def test_without_a_daemon_there_is_a_sentence(tmp_path: Path) -> None:
         Client(str(path)).get("/v1/state")
 
 
-# Imported before, as nobody may not read where Python is.
+# Imported before: an unprivileged user may not read Python's folder.
 AS_NOBODY = """
 import os, sys
 from nri_resmgr.control.client import Client
@@ -136,7 +138,7 @@ except Exception as error:
 """
 
 
-def asked_by_nobody(path: str) -> str:
+def without_requests(path: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", AS_NOBODY, path],
         env={"PYTHONPATH": str(ROOT)},
@@ -153,7 +155,7 @@ async def test_another_user_is_kept_out_by_the_system(tmp_path: Path) -> None:
     skip_unless_root()
     async with asking(make_parts(), tmp_path):
         path = str(tmp_path / "run" / "control.sock")
-        said = await asyncio.to_thread(asked_by_nobody, path)
+        said = await asyncio.to_thread(without_requests, path)
 
     assert said == f"{AccessDenied.__name__} {AccessDenied(path)}\n"
 
@@ -170,7 +172,7 @@ async def test_another_user_is_kept_out_even_where_the_system_lets_it_in(
             (folder / "run").chmod(0o755)
             (folder / "run" / "control.sock").chmod(0o666)
             path = str(folder / "run" / "control.sock")
-            said = await asyncio.to_thread(asked_by_nobody, path)
+            said = await asyncio.to_thread(without_requests, path)
             state = await ask(client, "/v1/state")
 
     assert said == f"{QueryRefused.__name__} user 65534 has no access; only root has\n"

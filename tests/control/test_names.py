@@ -1,4 +1,4 @@
-"""Who is meant by a name, or by a part of one."""
+"""Which containers a name, or a part of one, selects."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ KNOWN = (WEB, LOGS, DB, DB_COPY, OTHER)
         pytest.param("s1", "", (WEB, LOGS), id="a pod sandbox's id"),
         pytest.param("u3", "postgres", (DB,), id="a pod's uid"),
         pytest.param("te/d", "", (OTHER,), id="parts of both names"),
-        pytest.param("cache", "", (), id="nobody's name"),
+        pytest.param("cache", "", (), id="a name of none"),
         pytest.param("shop/db", "redis", (), id="no container of the pod"),
     ],
 )
-def test_who_is_meant(
+def test_what_is_meant(
     pod: str, container: str, found: tuple[NamedContainer, ...]
 ) -> None:
     assert find(pod, container, KNOWN) == found
@@ -45,7 +45,7 @@ def test_who_is_meant(
         ("web", "g", "'g' matches logs, nginx; give a longer name"),
     ],
 )
-def test_who_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
+def test_what_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
     with pytest.raises(RequestRefused) as raised:
         find(pod, container, KNOWN)
 

@@ -56,6 +56,7 @@ async def daemon(
     *flags: str,
     before: Callable[[Path], object] = lambda _: None,
     environment: Mapping[str, str] | None = None,
+    prefix: tuple[str, ...] = (),
 ) -> AsyncIterator[RunningDaemon]:
     """Run it on *machine*, with its log as JSON lines.
 
@@ -65,17 +66,24 @@ async def daemon(
         flags: After ``run``.
         before: Given the host's root before the start.
         environment: Beside that of this process.
+        prefix: A command that becomes the daemon.
     """
     root, log = folder / "host", folder / "log"
     write_tree(sysfs_files(machine), root)
     before(root)
     async with Runtime(folder) as runtime:
-        told = (f"{name}={text}" for name, text in (environment or {}).items())
+        given = (f"{name}={text}" for name, text in (environment or {}).items())
         command = (
-            *("env", *told),
+            *(*prefix, "env", *given),
             *(sys.executable, "-m", "nri_resmgr", "run", "--log-format", "json"),
             *("--nri-socket", str(runtime.socket_path), "--host-root", str(root)),
             *("--log-to", str(log), *flags),
         )
-        async with plugin_process(runtime, *command, identity=IDENTITY) as process:
+        async with plugin_process(
+            # The machine may be busy with other tests.
+            runtime,
+            *command,
+            identity=IDENTITY,
+            within=60,
+        ) as process:
             yield RunningDaemon(runtime, process, log)

@@ -1,10 +1,10 @@
-"""Documents that can be told apart by the CPU they reserve, and who goes by them."""
+"""Documents that differ in the CPU they reserve, and what follows them."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -43,6 +43,7 @@ def begun(
     fallback_config: Path | None = None,
     state: StateDir | None = None,
     *,
+    spool: Path | None = None,
     host: Path | None = None,
     **plugin_options: bool,
 ) -> DaemonConfiguration:
@@ -52,6 +53,7 @@ def begun(
         config_file: As on the command line.
         fallback_config: The same.
         state: Where the cache is.
+        spool: As on the command line.
         host: The root of the cgroups' files.
         **plugin_options: Whether it was ``launched``, and ``disable_policy_switch``.
     """
@@ -59,6 +61,7 @@ def begun(
         config_file=str(config_file) if config_file else None,
         fallback_config=str(fallback_config) if fallback_config else None,
         disable_policy_switch=plugin_options.get("disable_policy_switch", False),
+        spool=str(spool) if spool else None,
     )
     made = partial(make, host=host)
     launched = plugin_options.get("launched", False)
@@ -72,7 +75,7 @@ def hand_over(to: DaemonConfiguration, text: str) -> None:
 
 
 def reserved(of: DaemonConfiguration) -> str:
-    """Tell a document of ours by its CPU; the built-in default is ``default``."""
+    """Name a document of ours by its CPU; the built-in default is ``default``."""
     config = of.policy.config
     found = getattr(config, "reserved", None)
     return "default" if found is None else str(found.cpus)
@@ -81,13 +84,6 @@ def reserved(of: DaemonConfiguration) -> str:
 def write(path: Path, text: str) -> Path:
     path.write_text(text)
     return path
-
-
-async def until(holds: Callable[[], bool], within: float = 30.0) -> None:
-    """Wait until something is so, and fail if it does not happen."""
-    async with asyncio.timeout(within):
-        while not holds():  # noqa: ASYNC110 - a changed file sets no event
-            await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

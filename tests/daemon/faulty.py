@@ -1,4 +1,4 @@
-"""As much of a daemon as has a host follow that nobody has thought of."""
+"""The parts of a daemon that make an unexpected host follow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from nri_resmgr.daemon.parts import Daemon
 from tests.control.daemon_parts import Parts
 
-WHY = "it was abandoned after a fault, ZeroDivisionError: by chance"
+WHY = "nothing is applied since a fault, ZeroDivisionError: by chance"
 
 
 class Faulty:
@@ -21,7 +21,7 @@ class Faulty:
         raise ZeroDivisionError("by chance")
 
     def names(self, _: str) -> tuple[str, ...]:
-        """Tell of no file."""
+        """Report no file."""
         return ()
 
 
@@ -31,4 +31,5 @@ def faulty_daemon(parts: Parts, state: Faulty | None = None, **more: Any) -> Dae
     made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
     made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
     made |= {"observers": Namespace(history=parts.history), "state": state}
+    made |= {"observability": None}
     return Daemon(**(made | more))

@@ -12,11 +12,14 @@ import msgspec
 
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
+from nri_resmgr.stub import ContainerAdjustment
 from nri_resmgr.testing import Runtime
+from nri_resmgr.testing.resctrl import Resctrl
 from nri_resmgr.values import QosClass
-from tests.daemon.documents import until
+from tests.app.class_rig import files_of
 from tests.daemon.restarts import Node
 from tests.host.cpu_trees import CPU, intel_pstate, write
+from tests.waiting import until
 
 POLICIES: Final = f"{CPU}/cpufreq"
 NIC, DISK, DEFAULT = (
@@ -90,7 +93,7 @@ class HostNode(Node):
         return self.folder / "document.yaml"
 
     def set(self, path: str, text: str) -> None:
-        """Write a file of the host, as somebody else would."""
+        """Write a file of the host, as another program would."""
         (self.host / path[1:]).write_text(f"{text}\n")
 
     def changed(self) -> dict[str, str]:
@@ -118,9 +121,52 @@ class HostNode(Node):
         await self.runtime.start_container(name)
         return name
 
+    async def in_cgroup(
+        self, asked: Workload, annotations: Mapping[str, str] | None = None
+    ) -> ContainerAdjustment:
+        """Run a pod of one container in `add_cgroups`' cgroup of its name.
+
+        Returns:
+            The adjustment of the container, as it was sent to the runtime.
+        """
+        return await run_in_cgroup(self.runtime, asked, annotations)
+
     def running(self, *flags: str) -> Any:
         """Run the daemon, which goes by `document`."""
         return self.daemon("--config-file", str(self.document), *flags)
+
+
+async def run_in_cgroup(
+    runtime: Runtime, asked: Workload, annotations: Mapping[str, str] | None = None
+) -> ContainerAdjustment:
+    """Run a pod of one container, whose id is its name; see `HostNode.in_cgroup`."""
+    pod = msgspec.structs.replace(asked.pod, annotations=dict(annotations or {}))
+    await runtime.run_pod(pod)
+    assert asked.container.linux
+    linux = msgspec.structs.replace(
+        asked.container.linux, cgroups_path=f"/kubepods/{asked.name}"
+    )
+    container = msgspec.structs.replace(asked.container, id=asked.name, linux=linux)
+    created = await runtime.create_container(pod.id, container)
+    await runtime.start_container(asked.name)
+    return created.adjustment
+
+
+def add_gold_group(host: Path) -> None:
+    """Add a resctrl with the group `gold`."""
+    resctrl = Resctrl()
+    resctrl.mkdir("gold")
+    resctrl.write_out(host)
+
+
+def add_cgroups(host: Path, controllers: str, files: Mapping[str, str]) -> None:
+    """Add the cgroups of the containers `web` and `next`, with a thread each."""
+    root = host / "sys/fs/cgroup"
+    files_of(root, {"cgroup.controllers": controllers})
+    files_of(root / "kubepods", files)
+    for thread, name in ((7, "web"), (8, "next")):
+        threads = {"cgroup.threads": f"{thread}\n"}
+        files_of(root / "kubepods" / name, {**files, **threads})
 
 
 def contents(root: Path) -> dict[str, str]:
@@ -164,6 +210,6 @@ def fast(*cpus: int) -> dict[str, str]:
 
 
 def quiet(*others: int) -> dict[str, str]:
-    """What documents make of all CPUs but those that somebody has to himself."""
+    """What documents make of all CPUs but exclusive ones."""
     cpus = sorted(set(range(8)) - set(others))
     return {f"{POLICIES}/policy{cpu}/scaling_max_freq": "1200000" for cpu in cpus}

@@ -20,7 +20,7 @@ from nri_resmgr.cli.workload import Workload
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.testing import Runtime, plugin_process
 from nri_resmgr.topology.synthetic import parse_spec
-from tests.daemon.documents import until
+from tests.waiting import until
 
 PLUGIN: Final = "90-resource-policy"
 
@@ -43,9 +43,16 @@ class Node:
 
     @asynccontextmanager
     async def daemon(self, *flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Run the daemon until the end of the block, or until it is killed in it."""
+        """Run the daemon until the end of the block, or until it is killed in it.
+
+        Each has a log of its own: a killed one may not have written its last lines.
+        """
+        (self.folder / "log").unlink(missing_ok=True)
         command = (sys.executable, "-m", "nri_resmgr", "run", *self.flags, *flags)
-        async with plugin_process(self.runtime, *command, identity=PLUGIN) as process:
+        # The machine may be busy with other tests.
+        async with plugin_process(
+            self.runtime, *command, identity=PLUGIN, within=60
+        ) as process:
             yield process
         await until(lambda: PLUGIN not in self.runtime.plugins)
 
@@ -60,14 +67,14 @@ class Node:
         )
 
     def said(self, event: str) -> list[dict[str, Any]]:
-        """What the daemons have logged of one kind."""
+        """What the last daemon has logged of one kind."""
         whole, _, _ = (self.folder / "log").read_text().rpartition("\n")
         lines = map(json.loads, whole.splitlines())
         return [line for line in lines if line["event"] == event]
 
-    async def says(self, event: str, count: int = 1) -> dict[str, Any]:
-        """Wait until they have logged so many, and return the last one."""
-        await until(lambda: len(self.said(event)) >= count)
+    async def says(self, event: str) -> dict[str, Any]:
+        """Wait until it has logged one, and return the last one."""
+        await until(lambda: bool(self.said(event)))
         return self.said(event)[-1]
 
     async def written(self) -> None:
@@ -75,7 +82,7 @@ class Node:
         await until(lambda: self.kept() == set(self.runtime.world.containers))
 
     def kept(self) -> set[str]:
-        """Whom the file tells of."""
+        """The containers in the file."""
         if not self.checkpoint.exists():
             return set()
         records = map(json.loads, self.checkpoint.read_text().splitlines()[1:])

@@ -6,20 +6,21 @@ import asyncio
 import os
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.background.supervisor import Part, Supervisor
 from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
+from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter, StateNotWritten
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec
-from tests.daemon.documents import until
+from tests.waiting import until
 
 POD = Pod(id="p", name="p", uid="u")
 
@@ -29,13 +30,26 @@ def kept_in(state: StateDir) -> list[str]:
     return [] if text is None else list(read_checkpoint(text).rows.get("container", ()))
 
 
-def node(
-    state: StateDir, retry: float = 0.05
-) -> tuple[ResourcePolicy, CheckpointWriter]:
-    keeper = CheckpointWriter(state, retry)
-    policy = ResourcePolicy(parse_spec("1s4c1t"), observers=[keeper])
-    keeper.begin(policy)
-    return policy, keeper
+Node = Callable[[StateDir], tuple[ResourcePolicy, CheckpointWriter]]
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[Node]:
+    """Make nodes whose writers are kept running."""
+    running: list[asyncio.Task[None]] = []
+
+    def make(state: StateDir) -> tuple[ResourcePolicy, CheckpointWriter]:
+        keeper = CheckpointWriter(state, check=0.02)
+        policy = ResourcePolicy(parse_spec("1s4c1t"), observers=[keeper])
+        keeper.begin(policy)
+        part = Part("checkpoint", keeper.run, "it is not written")
+        running.append(asyncio.create_task(Supervisor().run([part])))
+        return policy, keeper
+
+    yield make
+    for task in running:
+        task.cancel()
+    await asyncio.wait(running)
 
 
 def come(policy: ResourcePolicy, *names: str) -> None:
@@ -50,7 +64,9 @@ def state(tmp_path: Path) -> Iterator[StateDir]:
     opened.close()
 
 
-async def test_nothing_is_written_before_it_is_told_what_runs(state: StateDir) -> None:
+async def test_nothing_is_written_before_it_is_reported_what_runs(
+    node: Node, state: StateDir
+) -> None:
     state.write(CHECKPOINT_NAME, "of an earlier process")
     policy, keeper = node(state)
     policy.change_machine(parse_spec("1s2c1t"))
@@ -60,7 +76,7 @@ async def test_nothing_is_written_before_it_is_told_what_runs(state: StateDir) -
     assert state.read(CHECKPOINT_NAME) == "of an earlier process"
 
 
-async def test_what_comes_alone_is_written_at_once(state: StateDir) -> None:
+async def test_what_comes_alone_is_written_at_once(node: Node, state: StateDir) -> None:
     policy, keeper = node(state)
     policy.synchronize((), ())
     come(policy, "a")
@@ -76,7 +92,9 @@ async def test_what_comes_alone_is_written_at_once(state: StateDir) -> None:
 
 
 @pytest.mark.slow  # waits for real timers
-async def test_a_storm_is_written_now_and_then_and_at_its_end(state: StateDir) -> None:
+async def test_a_storm_is_written_now_and_then_and_at_its_end(
+    node: Node, state: StateDir
+) -> None:
     policy, keeper = node(state)
     policy.synchronize((), ())
     begun = time.monotonic()
@@ -90,7 +108,7 @@ async def test_a_storm_is_written_now_and_then_and_at_its_end(state: StateDir) -
     assert 2 <= keeper.writes <= 3 + seconds / 0.1
 
 
-async def test_an_end_writes_what_is_due(state: StateDir) -> None:
+async def test_an_end_writes_what_is_due(node: Node, state: StateDir) -> None:
     policy, keeper = node(state)
     policy.synchronize((), ())
     await until(lambda: keeper.writes == 1)
@@ -111,7 +129,7 @@ class SlowDir(StateDir):
 
 
 @pytest.mark.slow  # waits for real timers
-async def test_a_slow_disk_holds_nothing_up(tmp_path: Path) -> None:
+async def test_a_slow_disk_holds_nothing_up(node: Node, tmp_path: Path) -> None:
     state = SlowDir.open(str(tmp_path / "state"))
     policy, keeper = node(state)
     policy.synchronize((), ())
@@ -148,7 +166,9 @@ def mounted(*words: str) -> bool:
     return done.returncode == 0
 
 
-async def test_a_full_disk_is_told_once_and_so_is_its_end(small: Path) -> None:
+async def test_a_full_disk_is_reported_once_and_so_is_its_end(
+    node: Node, small: Path
+) -> None:
     state = StateDir.open(str(small))
     policy, keeper = node(state)
     policy.synchronize((), ())
@@ -156,24 +176,23 @@ async def test_a_full_disk_is_told_once_and_so_is_its_end(small: Path) -> None:
     (small / "ballast").write_bytes(b"x" * (56 << 10))
     with capture_logs() as lines:
         come(policy, *(f"c{number}" for number in range(60)))
-        await until(lambda: keeper.failures > 2)
+        await until(lambda: keeper.failures > 1)
         before = kept_in(state)
         (small / "ballast").unlink()
         await until(lambda: len(kept_in(state)) == 60)
-        await until(lambda: any(one["event"] == "state.written-again" for one in lines))
+        await until(lambda: keeper.failures > 0 and not keeper.is_failing)
     keeper.close()
     state.close()
 
-    told = [one for one in lines if one["event"].startswith("state.")]
+    logged = [one for one in lines if one["log_level"] == "error"]
     assert before == []
-    assert [one["event"] for one in told] == [
-        "state.not-written",
-        "state.written-again",
-    ]
-    assert told[0]["why"] == f"{small}/{CHECKPOINT_NAME}: no space left on device"
+    assert [one["event"] for one in logged] == ["part.failed"]
+    assert logged[0]["why"] == f"{small}/{CHECKPOINT_NAME}: no space left on device"
 
 
-async def test_a_read_only_disk_keeps_nobody_from_being_served(small: Path) -> None:
+async def test_a_read_only_disk_keeps_nothing_from_being_served(
+    node: Node, small: Path
+) -> None:
     state = StateDir.open(str(small))
     policy, keeper = node(state)
     policy.synchronize((), ())
@@ -185,3 +204,32 @@ async def test_a_read_only_disk_keeps_nobody_from_being_served(small: Path) -> N
     state.close()
 
     assert list(policy.state.ledger.entries) == ["a"]
+
+
+async def test_what_has_to_be_on_the_disk_first_is_waited_for(
+    node: Node, state: StateDir
+) -> None:
+    policy, keeper = node(state)
+    policy.synchronize([], [])
+    for name in ("a", "b", "c"):
+        come(policy, name)
+        await keeper.written(30)
+        assert name in kept_in(state)
+    writes = keeper.writes
+    await keeper.written(30)
+    assert keeper.writes == writes
+
+
+async def test_a_write_that_fails_is_no_written_state(
+    node: Node, state: StateDir, tmp_path: Path
+) -> None:
+    policy, keeper = node(state)
+    policy.synchronize([], [])
+    await keeper.written(30)
+    # A folder of the name cannot be replaced by a file.
+    path = tmp_path / "state" / CHECKPOINT_NAME
+    path.unlink()
+    (path / "inside").mkdir(parents=True)
+    come(policy, "a")
+    with pytest.raises(StateNotWritten):
+        await keeper.written(30)

@@ -42,7 +42,7 @@ async def blockio(daemon: Daemon) -> None:
         pytest.param("blockio", blockio, id="block I/O"),
     ],
 )
-async def test_a_fault_is_told(kind: str, service: Service) -> None:
+async def test_a_fault_is_reported(kind: str, service: Service) -> None:
     parts, reconcilers = make_parts(document=DOCUMENT), Reconcilers()
     for one in reconcilers.observers:
         synchronized = Synchronized((), pods=frozenset())

@@ -12,13 +12,18 @@ from nri_resmgr.cli.workload import Workload
 from nri_resmgr.control.client import Client
 from nri_resmgr.stub import ContainerAdjustment
 from nri_resmgr.stub.model import Rdt
-from nri_resmgr.testing.resctrl import Resctrl
 from nri_resmgr.values import QosClass
 from tests.app.class_rig import files_of
 from tests.control.daemon_parts import ask
 from tests.control.json_schema import mistakes
-from tests.daemon.documents import until
-from tests.daemon.host_nodes import PLAIN, HostNode, host_node
+from tests.daemon.host_nodes import (
+    PLAIN,
+    HostNode,
+    add_cgroups,
+    add_gold_group,
+    host_node,
+)
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -37,29 +42,14 @@ TASKS = "sys/fs/resctrl/gold/tasks"
 
 def add_kernel(host: Path) -> None:
     """Add a resctrl with one group, and cgroups."""
-    resctrl = Resctrl()
-    resctrl.mkdir("gold")
-    resctrl.write_out(host)
+    add_gold_group(host)
     cgroup = {"cgroup.procs": "", "io.stat": "", "io.weight": "default 100\n"}
-    files_of(host / "sys/fs/cgroup", {"cgroup.controllers": "io"})
-    files_of(host / "sys/fs/cgroup/kubepods", cgroup)
-    for thread, name in ((7, "web"), (8, "next")):
-        threads = {"cgroup.threads": f"{thread}\n"}
-        files_of(host / f"sys/fs/cgroup/kubepods/{name}", cgroup | threads)
+    add_cgroups(host, "io", cgroup)
 
 
 async def create(node: HostNode, name: str) -> ContainerAdjustment:
-    """Run a pod; return what the runtime was told of its container."""
-    asked = Workload(name, QosClass.GUARANTEED, 1000)
-    await node.runtime.run_pod(msgspec.structs.replace(asked.pod, annotations=ASKS))
-    assert asked.container.linux
-    linux = msgspec.structs.replace(
-        asked.container.linux, cgroups_path=f"/kubepods/{name}"
-    )
-    container = msgspec.structs.replace(asked.container, id=name, linux=linux)
-    created = await node.runtime.create_container(asked.pod.id, container)
-    await node.runtime.start_container(name)
-    return created.adjustment
+    """Run a pod; return what was sent to the runtime about its container."""
+    return await node.in_cgroup(Workload(name, QosClass.GUARANTEED, 1000), ASKS)
 
 
 async def test_classes_are_given_followed_and_taken_away(tmp_path: Path) -> None:
@@ -68,13 +58,13 @@ async def test_classes_are_given_followed_and_taken_away(tmp_path: Path) -> None
         weight, tasks = node.host / WEIGHT, node.host / TASKS
         socket = ("--control-socket", str(tmp_path / "control.sock"))
         async with node.running(*socket) as daemon:
-            told = await create(node, "web")
-            assert dict(told.resources.unified) == {"io.weight": "405"}
-            # Who comes before the daemon has looked for groups is moved later.
+            sent = await create(node, "web")
+            assert dict(sent.resources.unified) == {"io.weight": "405"}
+            # A container created before the daemon has read the groups is moved later.
             await until(lambda: tasks.read_text().strip() == "7")
-            told = await create(node, "next")
-            assert told.linux
-            assert told.linux.rdt == Rdt(clos_id="gold")
+            sent = await create(node, "next")
+            assert sent.linux
+            assert sent.linux.rdt == Rdt(clos_id="gold")
             node.document.write_text(PLAIN + CONTROL.replace("50", "100"))
             await until(lambda: weight.read_text() == "910\n")
             state = await ask(Client(str(tmp_path / "control.sock")), "/v1/state")
@@ -133,3 +123,32 @@ def rows(schemata: Path) -> list[str]:
     """
     lines = schemata.read_text().splitlines()[:2]
     return [line.replace(" ", "") for line in lines]
+
+
+async def test_fast_memory_is_limited_by_an_annotation_alone(tmp_path: Path) -> None:
+    name = "memory.toptier_soft_limit_in_bytes"
+    files = {"cgroup.procs": "", name: "-1\n"}
+    asked = Workload("web", QosClass.GUARANTEED, 1000)
+    wish = {"toptierlimit.cri-resource-manager.intel.com/pod": "1Gi"}
+    async with host_node(tmp_path, PLAIN) as node:
+        cgroups = node.host / "sys/fs/cgroup"
+        files_of(cgroups, {"cpuset/cpuset.cpus": "0-3\n"})
+        files_of(cgroups / "memory/kubepods/web", files)
+        files_of(cgroups / "cpuset/kubepods/web", {"cgroup.procs": ""})
+        async with node.running("--apply-updates", "runtime"):
+            pod = msgspec.structs.replace(asked.pod, annotations=wish)
+            await node.runtime.run_pod(pod)
+            assert asked.container.linux
+            linux = msgspec.structs.replace(
+                asked.container.linux, cgroups_path="/kubepods/web"
+            )
+            container = msgspec.structs.replace(asked.container, id="web", linux=linux)
+            await node.runtime.create_container(pod.id, container)
+            await node.runtime.start_container("web")
+            file = cgroups / "memory/kubepods/web" / name
+            await until(lambda: file.read_text().strip() == str(1 << 30))
+
+        # A container that runs already gets its limit, too.
+        file.write_text("-1\n")
+        async with node.running("--apply-updates", "runtime"):
+            await until(lambda: file.read_text().strip() == str(1 << 30))

@@ -14,7 +14,9 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.configuration.status import DocumentSource
 from nri_resmgr.daemon.configuration import DaemonConfiguration, NothingToReload
 from nri_resmgr.host.text_file import UnreadableFile
+from nri_resmgr.stub import Container, LinuxContainer, Pod
 from nri_resmgr.values import InputError
+from tests.app.node import asking_for
 from tests.daemon.documents import (
     BAD,
     begun,
@@ -22,9 +24,9 @@ from tests.daemon.documents import (
     followed,
     hand_over,
     reserved,
-    until,
     write,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # waits for real timers
 
@@ -205,7 +207,7 @@ async def test_a_signal_where_there_is_no_file_is_answered_in_the_log() -> None:
     assert [line["event"] for line in lines] == ["configuration.not-reloaded"]
 
 
-async def test_reload_tells_who_asks_what_is_wrong(tmp_path: Path) -> None:
+async def test_reload_reports_what_is_wrong(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)
     write(path, BAD)
@@ -220,7 +222,7 @@ async def test_reload_tells_who_asks_what_is_wrong(tmp_path: Path) -> None:
     assert (reserved(configuration), configuration.status.rejected) == ("2", 2)
 
 
-async def test_the_same_reason_is_told_once(tmp_path: Path) -> None:
+async def test_the_same_reason_is_reported_once(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)
     path.unlink()
@@ -269,3 +271,24 @@ async def test_a_hundred_reloads_at_once_end_with_what_is_there(
     await asyncio.gather(*(configuration.reload() for _ in range(100)))
 
     assert (reserved(configuration), configuration.status.generation) == ("2", 2)
+
+
+async def test_a_forced_reload_may_take_cpus_from_containers(tmp_path: Path) -> None:
+    path = write(tmp_path / "my.yaml", document(0))
+    configuration = begun(path)
+    linux = LinuxContainer(resources=asking_for(7))
+    container = Container("c1", "p1", "web", linux=linux)
+    configuration.policy.create_container(Pod("p1", "web"), container)
+    narrow = document(0).replace(
+        "spec: {", "spec: {availableResources: {cpu: 'cpuset:0-5'}, "
+    )
+    write(path, narrow)
+
+    with pytest.raises(InputError, match="has CPU 1-7 and would have none"):
+        await configuration.reload()
+    refused = configuration.status
+    await configuration.reload(force=True)
+
+    assert (refused.text, refused.rejected, refused.generation) == (document(0), 1, 1)
+    accepted = configuration.status
+    assert (accepted.text, accepted.error, accepted.generation) == (narrow, None, 2)

@@ -20,7 +20,8 @@ from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import Runtime, RuntimeOptions, plugin_process
 from tests.app.node import SAFE, UNSAFE
 from tests.cli.command import nri_resmgr
-from tests.daemon.documents import BAD, MACHINE, document, until, write
+from tests.daemon.documents import BAD, MACHINE, document, write
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 

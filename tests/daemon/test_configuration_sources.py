@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.background.supervisor import Part, Supervisor
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.config import parse_config
+from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
 from nri_resmgr.daemon.documents import BadConfigFile, TwoConfigFiles
 from nri_resmgr.host.state_dir import StateDir
@@ -103,7 +105,7 @@ def cached(state: StateDir) -> str | None:
         pytest.param(
             {"cached": CACHED, "fallback": BAD},
             *("runtime", "3"),
-            id="a bad fallback that nobody needs",
+            id="a bad fallback that is not needed",
         ),
     ],
 )
@@ -146,11 +148,18 @@ def test_a_missing_fallback_is_refused_where_it_counts(
     assert reserved(begun(None, tmp_path / "none.yaml", state)) == "3"
 
 
+async def caching(configuration: DaemonConfiguration) -> None:
+    """Let documents be cached for a while."""
+    task = asyncio.create_task(configuration.follow_cache())
+    await asyncio.sleep(0.1)
+    task.cancel()
+
+
 async def test_what_was_accepted_counts_at_the_next_start(state: StateDir) -> None:
     first = begun(state=state)
     hand_over(first, TEXT)
     hand_over(first, BAD)
-    await asyncio.sleep(0.1)
+    await caching(first)
     second = begun(state=state)
     status = second.status
 
@@ -165,7 +174,7 @@ async def test_nothing_is_cached_beside_a_file(tmp_path: Path, state: StateDir) 
     with capture_logs() as lines:
         hand_over(configuration, TEXT)
         hand_over(configuration, TEXT)
-        await asyncio.sleep(0.1)
+        await caching(configuration)
 
     assert cached(state) == CACHED
     assert [line["event"] for line in lines] == ["configuration.ignored"]
@@ -175,13 +184,13 @@ async def test_of_many_that_come_at_once_the_last_is_cached(state: StateDir) -> 
     configuration = begun(state=state)
     for cpu in (1, 2, 3, 4, 5):
         hand_over(configuration, document(cpu))
-    await asyncio.sleep(0.1)
+    await caching(configuration)
 
     assert cached(state) == document(5)
 
 
 @pytest.mark.parametrize(
-    ("who", "said", "after"),
+    ("source", "said", "after"),
     [
         pytest.param(
             "launched", {}, ("default", None), id="its file is gone: the default"
@@ -207,13 +216,13 @@ async def test_of_many_that_come_at_once_the_last_is_cached(state: StateDir) -> 
     ],
 )
 async def test_a_blank_text(
-    tmp_path: Path, state: StateDir, who: str, said: dict[str, str], after: object
+    tmp_path: Path, state: StateDir, source: str, said: dict[str, str], after: object
 ) -> None:
     cache(state, CACHED)
     fallback = given(tmp_path, said, "fallback")
-    configuration = begun(None, fallback, state, launched=who == "launched")
+    configuration = begun(None, fallback, state, launched=source == "launched")
     hand_over(configuration, "\n")
-    await asyncio.sleep(0.1)
+    await caching(configuration)
 
     assert (reserved(configuration), cached(state)) == after
     error = configuration.status.error
@@ -260,15 +269,18 @@ def test_what_cannot_be_cached_counts_all_the_same(tmp_path: Path) -> None:
 
     async def play() -> str:
         configuration = begun(state=state)
+        part = Part("configuration-cache", configuration.follow_cache, "")
+        caching = asyncio.create_task(Supervisor().run([part]))
         for cpu in (1, 2, 3):
             hand_over(configuration, document(cpu))
             await asyncio.sleep(0.05)
+        caching.cancel()
         return reserved(configuration)
 
     with capture_logs() as lines:
         assert asyncio.run(play()) == "3"
     events = [line["event"] for line in lines]
-    assert events.count("configuration.not-cached") == 1
+    assert events.count("part.failed") == 1
 
 
 def test_a_text_replaces_what_was_put_in_force_past_all_documents() -> None:

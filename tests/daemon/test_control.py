@@ -70,7 +70,7 @@ async def test_every_command_gets_its_answer(tmp_path: Path) -> None:
     assert [(one.returncode, one.stderr) for one in done] == [(0, "")] * 7
     assert "policy         TopologyAwarePolicy" in status.stdout.splitlines()
     assert json.loads(state.stdout)["session"]["state"] == "synchronized"
-    assert "  has    CPUs 4-5 (exclusive: 4-5); memory of nodes 1" in web.stdout
+    assert "  decided  CPUs 4-5 (exclusive: 4-5); memory of nodes 1" in web.stdout
     assert "asks for 64 exclusive CPUs" in huge.stdout
     kinds = [line.split("  ")[2] for line in events.stdout.splitlines()]
     assert kinds[-3:] == ["container.placed", "container.placed", "container.refused"]
@@ -88,15 +88,17 @@ async def test_events_are_followed_until_the_daemon_ends(tmp_path: Path) -> None
             stderr=subprocess.PIPE,
         )
         assert following.stdout is not None
-        kinds = []
+        kinds, refused = [], {}
         while "container.refused" not in kinds:
-            kinds.append(json.loads(await following.stdout.readline())["kind"])
+            refused = json.loads(await following.stdout.readline())
+            kinds.append(refused["kind"])
         await running.runtime.stop_pod(WEB.pod.id)
         last = json.loads(await following.stdout.readline())
         running.process.terminate()
         _, complaint = await following.communicate()
 
     assert kinds[0] == "EventList"
+    assert (refused["title"], refused["podUid"]) == ("default/huge/huge", HUGE.pod.uid)
     assert (last["kind"], last["containers"][0]["rule"]) == (
         "container.released",
         "released",
@@ -117,7 +119,10 @@ async def test_a_reload_reads_the_file_at_once(tmp_path: Path) -> None:
         events = await ask(tmp_path, "events")
 
     where = f"TopologyAwarePolicy from file {file}"
-    assert (good.returncode, good.stdout) == (0, f"{where}, generation 2\n")
+    assert (good.returncode, good.stdout.splitlines()) == (
+        0,
+        [f"{where}, generation 2: decided", "in force: no update is pending"],
+    )
     assert bad.returncode == 2
     assert f"from file {file}: " in status.stdout
     *_, last = events.stdout.splitlines()
@@ -129,15 +134,15 @@ async def test_a_daemon_that_is_killed_leaves_room_for_the_next(tmp_path: Path) 
         running.process.kill()
         await running.process.wait()
         left = socket_in(tmp_path).exists()
-        nobody = await ask(tmp_path, "status")
+        without = await ask(tmp_path, "status")
     left_there = ("--control-socket", str(socket_in(tmp_path)))
     async with at_work(tmp_path / "next", *left_there):
-        somebody = await ask(tmp_path, "status")
+        beside = await ask(tmp_path, "status")
 
     assert left
-    assert (nobody.returncode, nobody.stdout) == (1, "")
-    assert nobody.stderr.startswith("nri-resmgr: no daemon listens on ")
-    assert somebody.returncode == 0
+    assert (without.returncode, without.stdout) == (1, "")
+    assert without.stderr.startswith("nri-resmgr: no daemon listens on ")
+    assert beside.returncode == 0
 
 
 async def test_one_that_ends_takes_its_socket_along(tmp_path: Path) -> None:
@@ -155,10 +160,10 @@ async def test_without_a_control_socket_containers_are_placed_all_the_same(
     blocked.touch()  # a file where the socket's folder should be
     flags = ("--control-socket", str(socket_in(tmp_path)))
     async with daemon(tmp_path, parse_spec("1s2n4c1t"), *flags) as running:
-        line = await running.line("service.ended")
+        line = await running.line("part.failed")
         await running.place(WEB)
 
-    assert line["service"] == "control"
+    assert line["part"] == "control"
     assert "choose another --control-socket" in line["why"]
 
 
@@ -197,7 +202,7 @@ def read_frames(terminal: int, count: int) -> bytes:
 
 def read_all(terminal: int) -> bytes:
     found = b""
-    with suppress(OSError):  # EIO: nobody has the other end any more
+    with suppress(OSError):  # EIO: the other end is closed
         while piece := os.read(terminal, 1 << 16):
             found += piece
     return found
@@ -212,7 +217,7 @@ def read_all(terminal: int) -> bytes:
         (("top", "--interval", "0"), "'0' is not 0.1 to 3600 seconds"),
     ],
 )
-def test_a_mistake_is_told_in_a_sentence(words: tuple[str, ...], why: str) -> None:
+def test_a_mistake_is_reported_in_a_sentence(words: tuple[str, ...], why: str) -> None:
     done = nri_resmgr(*words)
 
     assert (done.returncode, done.stdout) == (2, "")
@@ -220,7 +225,7 @@ def test_a_mistake_is_told_in_a_sentence(words: tuple[str, ...], why: str) -> No
     assert done.stderr.count("\n") == 1
 
 
-def test_who_may_not_ask_is_told_so(tmp_path: Path) -> None:
+def test_a_client_without_the_right_is_refused(tmp_path: Path) -> None:
     socket_in(tmp_path).parent.mkdir()
     socket_in(tmp_path).touch(0o000)
     done = nri_resmgr("status", "--control-socket", socket_in(tmp_path), weak=True)

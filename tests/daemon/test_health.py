@@ -10,13 +10,10 @@ import pytest
 
 from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.app.observing.sessions import SessionState
-from nri_resmgr.daemon.endpoint import EndpointTaken, HttpEndpoint, read_endpoint
-from nri_resmgr.daemon.health import (
-    STUCK,
-    Heartbeat,
-    liveness_problem,
-    readiness_problem,
-)
+from nri_resmgr.daemon.health import liveness_problem, readiness_problem
+from nri_resmgr.process.endpoint import EndpointTaken, HttpEndpoint, read_endpoint
+from nri_resmgr.process.health import STUCK
+from nri_resmgr.process.heartbeat import Heartbeat
 
 
 @attrs.frozen
@@ -48,6 +45,22 @@ def test_sickness(age: float, busy: float, expected: str) -> None:
     assert liveness_problem(OldHeartbeat(age), Requests(busy)) == expected
 
 
+def test_a_lost_part_is_sickness() -> None:
+    @attrs.frozen
+    class Parts:
+        """Parts with these problems."""
+
+        found: tuple[str, ...]
+
+        def problems(self) -> tuple[str, ...]:
+            return self.found
+
+    well = OldHeartbeat(0.0), Requests(0.0)
+
+    assert liveness_problem(*well, Parts(())) == ""
+    assert liveness_problem(*well, Parts(("x fails", "y too"))) == "x fails; y too"
+
+
 @pytest.mark.parametrize(
     ("state", "why", "expected"),
     [
@@ -67,13 +80,13 @@ def test_unreadiness(state: SessionState, why: str, expected: str) -> None:
 
 
 @pytest.mark.slow  # waits for real timers
-async def test_a_heartbeat_feels_who_blocks_the_loop() -> None:
+async def test_a_heartbeat_feels_what_blocks_the_loop() -> None:
     heart = Heartbeat()
     beating = asyncio.create_task(heart.beat())
     await asyncio.sleep(until_tick(1.0) + 0.95)  # it beats with the seconds
     held_up = asyncio.get_running_loop().time() + 0.35
     while asyncio.get_running_loop().time() < held_up:
-        pass  # nobody else gets a turn
+        pass  # no other task gets a turn
     await asyncio.sleep(0.05)
     lag, worst, age = heart.lag, heart.worst_lag, heart.age
     beating.cancel()
@@ -85,22 +98,31 @@ async def test_a_heartbeat_feels_who_blocks_the_loop() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (":8891", HttpEndpoint("", 8891)),
+        (":8891", HttpEndpoint("127.0.0.1", 8891)),
         ("127.0.0.1:0", HttpEndpoint("127.0.0.1", 0)),
+        ("[10.0.0.7]:80", HttpEndpoint("10.0.0.7", 80)),
         ("[::1]:80", HttpEndpoint("::1", 80)),
     ],
 )
-def test_an_endpoint_is_written_as_it_is_read(
-    text: str, expected: HttpEndpoint
-) -> None:
-    assert read_endpoint(text) == expected
-    assert str(expected) == text
+def test_an_endpoint_is_read_and_written(text: str, expected: HttpEndpoint) -> None:
+    assert read_endpoint("--http-endpoint", text) == expected
+    assert read_endpoint("--http-endpoint", str(expected)) == expected
 
 
-def test_an_endpoint_without_an_address_is_every_address() -> None:
-    with HttpEndpoint("", 0).listen() as listener:
+def test_an_endpoint_without_an_address_is_of_localhost_only() -> None:
+    with read_endpoint("--http-endpoint", ":0").listen() as listener:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port), timeout=5):
             pass
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.2", port), timeout=5).close()
+
+
+def test_two_colons_are_every_address() -> None:
+    with read_endpoint("--http-endpoint", "[::]:0").listen() as listener:
+        port = listener.getsockname()[1]
+        for address in ("127.0.0.1", "127.0.0.2"):
+            with socket.create_connection((address, port), timeout=5):
+                pass
         with pytest.raises(EndpointTaken, match="address already in use"):
-            HttpEndpoint("", port).listen()
+            HttpEndpoint("::", port).listen()

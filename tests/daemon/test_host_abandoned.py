@@ -8,7 +8,7 @@ from nri_resmgr.app.background.reconciler import Reconciler
 from nri_resmgr.app.host_settings.settings import HostSettings
 from nri_resmgr.app.metrics.of_host import series_of_host
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.control.containers import snapshot_of
+from nri_resmgr.app.observers.policy_in_force import snapshot_of
 from nri_resmgr.control.host_settings import host_settings_of
 from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.daemon.services import host
@@ -34,14 +34,14 @@ def followed(host: Reconciler[HostSettings], parts: Parts) -> str:
         pytest.param(Faulty(), False, id="before the first one"),
     ],
 )
-async def test_a_fault_is_told(state: Faulty | None, *, has_begun: bool) -> None:
+async def test_a_fault_is_reported(state: Faulty | None, *, has_begun: bool) -> None:
     reconcilers = Reconcilers()
     parts = make_parts(document=TREE, host=reconcilers.host)
     synchronized = Synchronized((), pods=frozenset())
     reconcilers.host.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
         await host(faulty_daemon(parts, state, reconcilers=reconcilers))
-    found = host_settings_of(parts.daemon, snapshot_of(parts.daemon))
+    found = host_settings_of(parts.daemon, snapshot_of(parts.daemon.policy))
 
     assert (reconcilers.host.applier is not None) is has_begun
     assert found is not None

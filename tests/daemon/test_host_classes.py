@@ -29,7 +29,7 @@ pytestmark = pytest.mark.process
 CLAIM = json.dumps({"claim": ["*eth0*"], "mask": ["*"]})
 
 
-async def test_cpus_are_in_the_class_of_who_has_them(tmp_path: Path) -> None:
+async def test_cpus_are_in_the_class_of_what_has_them(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, node.running():
         await node.becomes(quiet())
         await node.pod("web", 2)
@@ -50,7 +50,7 @@ async def test_an_orderly_end_leaves_the_host_as_it_was(tmp_path: Path) -> None:
         assert not (tmp_path / "state" / "host-changes").exists()
 
 
-async def test_who_was_killed_knows_what_the_host_was_like(tmp_path: Path) -> None:
+async def test_what_was_killed_knows_what_the_host_was_like(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node:
         async with node.running() as process:
             await node.pod("web", 2)
@@ -64,7 +64,7 @@ async def test_who_was_killed_knows_what_the_host_was_like(tmp_path: Path) -> No
         assert node.changed() == {}
 
 
-async def test_what_nobody_wants_after_a_kill_is_put_back(tmp_path: Path) -> None:
+async def test_what_nothing_wants_after_a_kill_is_put_back(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node:
         async with node.running() as process:
             await node.pod("web", 2, {IRQ_KEY: CLAIM})
@@ -126,7 +126,7 @@ async def test_a_kill_at_any_moment_leaves_nothing_for_ever(
         node.document.write_text(PLAIN)
         await node.go("web")
         async with node.running():
-            await node.says("node.synchronized", 2)
+            await node.says("node.synchronized")
             await node.becomes({})
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 
+from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
+from nri_resmgr.stub.model import LinuxContainer, LinuxCpu, LinuxResources
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
@@ -79,7 +83,7 @@ async def test_what_happens_shows_in_the_metrics(running: RunningDaemon) -> None
         'nri_resmgr_policy_info{policy="TopologyAwarePolicy"}': 1,
         'nri_resmgr_containers{cpus="exclusive",qos="Guaranteed"}': 1,
         'nri_resmgr_containers{cpus="shared",qos="Burstable"}': 1,
-        'nri_resmgr_pool_capacity_cores{pool="root",kind="system"}': 30,
+        'nri_resmgr_pool_capacity_cores{pool="root",kind="system"}': 31,
         'nri_policy_topologyaware_zone_cpu_shared_assigned_cores{zone="root"}': 0.5,
         'nri_policy_mem_node_capacity_bytes{node_id="0",node_type="DRAM"}': 16 << 30,
         'nri_policy_cpu_allocation{cpu_id="0"}': 0,
@@ -114,6 +118,15 @@ async def test_updates_that_wait_for_a_reply_are_counted(tmp_path: Path) -> None
     assert found[1][1] > 0
 
 
+async def test_ways_of_updates_are_counted(running: RunningDaemon) -> None:
+    await running.place(Workload("one", QosClass.BURSTABLE, 500))
+    found = await metrics(running)
+
+    # The folder that is the host here has no cgroups.
+    assert found["nri_resmgr_containers_by_runtime"] == 1
+    assert not [name for name in found if "cgroup_writes" in name]
+
+
 async def test_pods_are_named_only_if_asked_for(tmp_path: Path) -> None:
     flags = (*ENDPOINT, "--metrics-per-container")
     async with daemon(tmp_path, MACHINE, *flags) as running:
@@ -126,7 +139,7 @@ async def test_pods_are_named_only_if_asked_for(tmp_path: Path) -> None:
     }
 
 
-async def test_health_is_told_to_who_asks(running: RunningDaemon) -> None:
+async def test_health_is_reported(running: RunningDaemon) -> None:
     found = {path: await asked(running, path) for path in ("/healthz", "/readyz", "/")}
 
     assert found == {
@@ -136,7 +149,7 @@ async def test_health_is_told_to_who_asks(running: RunningDaemon) -> None:
     }
 
 
-async def test_nobody_can_change_anything(running: RunningDaemon) -> None:
+async def test_nothing_can_change_anything(running: RunningDaemon) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         assert await asked(running, "/metrics", method) == (405, "only GET, HEAD\n")
 
@@ -176,7 +189,7 @@ def test_a_bad_endpoint_is_refused_before_the_start(endpoint: str) -> None:
     assert done.returncode == 2
     assert done.stderr == (
         f"nri-resmgr: --http-endpoint: {endpoint!r}: expected [ADDRESS]:PORT, such as "
-        ":8891, 127.0.0.1:8891 or [::1]:8891\n"
+        ":8891 for this host only, 10.0.0.7:8891, or [::]:8891 for every address\n"
     )
 
 
@@ -186,7 +199,7 @@ def let_the_kubelet_pin(root: Path) -> None:
     (folder / "cpu_manager_state").write_text('{"policyName": "static"}')
 
 
-async def test_a_kubelet_that_pins_is_loudly_told(tmp_path: Path) -> None:
+async def test_a_kubelet_that_pins_is_loudly_reported(tmp_path: Path) -> None:
     before = let_the_kubelet_pin
     async with daemon(tmp_path, MACHINE, *ENDPOINT, before=before) as running:
         line = await running.line("kubelet.manager-conflict")
@@ -194,6 +207,25 @@ async def test_a_kubelet_that_pins_is_loudly_told(tmp_path: Path) -> None:
 
     assert (line["level"], line["manager"]) == ("warning", "cpu")
     assert found['nri_resmgr_kubelet_manager{manager="cpu",policy="static"}'] == 1
+
+
+async def test_a_kubelet_is_reported_whose_files_cannot_be_seen(
+    tmp_path: Path,
+) -> None:
+    """As from a pod: its requests show its static manager."""
+    workload = Workload("db", QosClass.BURSTABLE, 500)
+    linux = LinuxContainer(resources=LinuxResources(cpu=LinuxCpu(cpus="0-3")))
+    container = msgspec.structs.replace(
+        workload.container, labels={KUBELET_NAME: "db"}, linux=linux
+    )
+    async with daemon(tmp_path, MACHINE, *ENDPOINT) as running:
+        pod = await running.runtime.run_pod(workload.pod)
+        await running.runtime.create_container(pod.id, container)
+        line = await running.line("kubelet.manager-conflict")
+        found = await metrics(running)
+
+    assert "CPUs 0-3 were requested for" in line["why"]
+    assert found['nri_resmgr_kubelet_manager{manager="cpu",policy="unknown"}'] == 1
 
 
 async def test_checkpoints_are_counted(tmp_path: Path) -> None:
@@ -207,3 +239,27 @@ async def test_checkpoints_are_counted(tmp_path: Path) -> None:
 
     assert found["nri_resmgr_checkpoint_writes_total"] >= 1
     assert found["nri_resmgr_checkpoint_failures_total"] == 0
+
+
+def write_times(root: Path, busy: int) -> None:
+    """Write the times of the CPUs: each was busy for *busy* ticks."""
+    lines = [f"cpu{cpu} {busy} 0 0 900 0 0 0 0 0 0\n" for cpu in MACHINE.online]
+    (root / "proc").mkdir(exist_ok=True)
+    (root / "proc/stat").write_text("".join(lines))
+
+
+async def test_busy_cpus_are_counted_by_pool(tmp_path: Path) -> None:
+    name = 'nri_resmgr_pool_busy_cpu_seconds_total{pool="socket #1",kind="package"}'
+    second = os.sysconf("SC_CLK_TCK")
+    async with daemon(
+        tmp_path, MACHINE, *ENDPOINT, before=lambda root: write_times(root, 100)
+    ) as running:
+        first = await metrics(running)
+        write_times(tmp_path / "host", 100 + second)
+        found = await metrics(running)
+        (tmp_path / "host/proc/stat").unlink()
+        without = await metrics(running)
+
+    assert (first[name], found[name]) == (0, len(MACHINE.packages[1].cpus))
+    assert name not in without
+    assert without.keys() > {"nri_resmgr_connected"}

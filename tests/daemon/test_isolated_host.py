@@ -13,7 +13,6 @@ from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.values import QosClass
-from tests.daemon.documents import until
 from tests.daemon.host_nodes import (
     BALLOONS,
     DEFAULT,
@@ -26,6 +25,7 @@ from tests.daemon.host_nodes import (
     host_node,
 )
 from tests.host.cpu_trees import CPU
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -200,7 +200,7 @@ async def test_balloons_have_no_shared_cpus_beside_their_own(tmp_path: Path) -> 
             await node.pod("web", 1, {"cpu-shared.crio.io/web": "enable"})
 
 
-async def test_a_partition_in_vain_is_told(tmp_path: Path) -> None:
+async def test_a_partition_in_vain_is_reported(tmp_path: Path) -> None:
     asked = {"cpu-load-balancing.crio.io": "disable"}
 
     def old_kernel(files: dict[str, str]) -> None:

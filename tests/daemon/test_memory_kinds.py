@@ -33,11 +33,11 @@ def test_kinds_are_read_by_node() -> None:
         pytest.param("2=hbm 1-2=cxl", "'1-2=cxl': expected nodes", id="a node twice"),
     ],
 )
-def test_a_mistake_is_told(text: str, sentence: str) -> None:
-    with pytest.raises(BadMemoryKind) as told:
+def test_a_mistake_is_reported(text: str, sentence: str) -> None:
+    with pytest.raises(BadMemoryKind) as raised:
         read_memory_kinds(text)
 
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 @pytest.mark.process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ async def place_all(some: Node) -> dict[str, str]:
     return some.cpus()
 
 
-async def test_who_was_killed_knows_all_again(tmp_path: Path) -> None:
+async def test_what_was_killed_knows_all_again(tmp_path: Path) -> None:
     async with node(tmp_path) as some:
         async with some.daemon() as process:
             before = await place_all(some)
@@ -37,7 +38,7 @@ async def test_who_was_killed_knows_all_again(tmp_path: Path) -> None:
         async with some.daemon():
             after = some.cpus()
             restored = await some.says("state.restored")
-            synchronized = await some.says("node.synchronized", 2)
+            synchronized = await some.says("node.synchronized")
 
     assert after == before
     assert restored["containers"] == 3
@@ -109,11 +110,11 @@ async def test_what_makes_no_sense_is_set_aside(
         content = some.checkpoint.read_bytes()
         async with some.daemon():
             after = some.cpus()
-            told = await some.says("state.set-aside")
+            logged = await some.says("state.set-aside")
 
     aside = tmp_path / "state" / f"{CHECKPOINT_NAME}.bad-1"
-    assert told["why"].startswith(why)
-    assert (told["now"], aside.read_bytes()) == (str(aside), content)
+    assert logged["why"].startswith(why)
+    assert (logged["now"], aside.read_bytes()) == (str(aside), content)
     assert after == before
 
 
@@ -159,12 +160,12 @@ async def test_another_policy_begins_with_where_containers_run(tmp_path: Path) -
                 pass
         async with some.daemon("--config-file", str(static)):
             after = some.cpus()
-            told = await some.says("state.of-other-policy")
+            logged = await some.says("state.of-other-policy")
 
     own = ("ctr-web-0", "ctr-db-0")
     assert ended.value.exit_status == 2
     assert "StaticPolicy cannot follow TopologyAwarePolicy" in str(ended.value)
-    assert (told["was"], told["now"]) == ("TopologyAwarePolicy", "StaticPolicy")
+    assert (logged["was"], logged["now"]) == ("TopologyAwarePolicy", "StaticPolicy")
     assert [after[key] for key in own] == [before[key] for key in own]
 
 
@@ -172,7 +173,7 @@ STAY = ("--disable-policy-switch", "--log-to", "stderr")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
-async def test_a_state_of_somebody_else_ends_the_start(tmp_path: Path) -> None:
+async def test_a_state_of_another_ends_the_start(tmp_path: Path) -> None:
     async with node(tmp_path) as some:
         async with some.daemon():
             await some.come(LOG)
@@ -188,6 +189,21 @@ async def test_where_nothing_can_be_kept_containers_are_served(tmp_path: Path) -
         some.daemon("--state-dir", "/proc/no/state"),
     ):
         await place_all(some)
-        told = await some.says("state.not-kept")
+        logged = await some.says("state.not-kept")
 
-    assert told["why"] == "/proc/no/state: no such file or directory"
+    assert logged["why"] == "/proc/no/state: no such file or directory"
+
+
+async def test_what_could_not_be_kept_at_the_start_is_kept_later(
+    tmp_path: Path,
+) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.symlink_to("/proc/no")
+    folder = blocked / "state"
+    async with node(tmp_path) as some, some.daemon("--state-dir", str(folder)):
+        await place_all(some)
+        await some.says("part.failed")
+        blocked.unlink()
+        async with asyncio.timeout(30):
+            while not (folder / CHECKPOINT_NAME).exists():  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(0.1)

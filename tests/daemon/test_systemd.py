@@ -1,4 +1,4 @@
-"""What a service manager is told, and when."""
+"""What is sent to a service manager, and when."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import asyncio
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from nri_resmgr.daemon.systemd import Notifier, watchdog_interval
+from nri_resmgr.daemon.services import until_in_sync
+from nri_resmgr.process.systemd import Notifier, notify_systemd, watchdog_interval
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.daemon.daemon_process import daemon
+from tests.stub.live import plugged, recording
 
 
 @pytest.fixture
@@ -24,7 +27,8 @@ def system(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 def test_words_go_out_together(tmp_path: Path, system: socket.socket) -> None:
-    Notifier(str(tmp_path / "notify")).send("READY=1", "STATUS=well")
+    with closing(Notifier(str(tmp_path / "notify"))) as notifier:
+        notifier.send("READY=1", "STATUS=well")
 
     assert system.recv(100) == b"READY=1\nSTATUS=well"
 
@@ -34,14 +38,16 @@ def test_a_name_may_be_abstract() -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as system:
         system.bind(f"\0{name}")
         system.settimeout(5)
-        Notifier(f"@{name}").send("WATCHDOG=1")
+        with closing(Notifier(f"@{name}")) as notifier:
+            notifier.send("WATCHDOG=1")
         found = system.recv(100)
 
     assert found == b"WATCHDOG=1"
 
 
-def test_nobody_there_does_no_harm(tmp_path: Path) -> None:
-    Notifier(str(tmp_path / "none")).send("READY=1")
+def test_nothing_there_does_no_harm(tmp_path: Path) -> None:
+    with closing(Notifier(str(tmp_path / "none"))) as notifier:
+        notifier.send("READY=1")
 
 
 @pytest.mark.parametrize(
@@ -67,12 +73,48 @@ def test_the_watchdog_is_as_the_environment_says(
     assert watchdog_interval(environment, 7) == expected
 
 
+async def test_a_watchdog_gets_no_signal_while_an_essential_part_is_lost(
+    tmp_path: Path, system: socket.socket
+) -> None:
+    healthy = [True]
+    given = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "40000"}
+    plugin = recording([], "synchronize", "stop_container")
+    async with plugged(tmp_path, plugin) as (_, stub):
+        tried = asyncio.Event()
+        notifying = asyncio.create_task(
+            notify_systemd(
+                given, lambda: healthy[0], lambda: until_in_sync(stub, tried)
+            )
+        )
+        await asyncio.sleep(0.1)
+        system.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            system.recv(100)  # `nri-resmgr status` would not be answered yet
+        system.setblocking(True)
+        tried.set()
+        first = [await asyncio.to_thread(system.recv, 100) for _ in range(2)]
+        healthy[0] = False
+        await asyncio.sleep(0.1)
+        system.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                system.recv(100)
+        await asyncio.sleep(0.2)
+        with pytest.raises(BlockingIOError):
+            system.recv(100)
+        notifying.cancel()
+        await asyncio.wait({notifying})
+
+    assert first[1] == b"WATCHDOG=1"
+    assert system.recv(100) == b"STOPPING=1"
+
+
 @pytest.mark.process
 async def test_a_daemon_is_ready_then_alive_then_stopping(
     tmp_path: Path, system: socket.socket
 ) -> None:
-    told = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000"}
-    async with daemon(tmp_path, parse_spec("1s1n2c1t"), environment=told):
+    given = {"NOTIFY_SOCKET": str(tmp_path / "notify"), "WATCHDOG_USEC": "200000"}
+    async with daemon(tmp_path, parse_spec("1s1n2c1t"), environment=given):
         first = [await asyncio.to_thread(system.recv, 100) for _ in range(3)]
     system.setblocking(False)
     last = b""

@@ -83,7 +83,7 @@ def texts(span: Any) -> dict[str, str]:
     return {one.key: one.value.string_value for one in span.attributes}
 
 
-async def test_requests_are_told_to_the_collector(
+async def test_requests_are_reported_to_the_collector(
     tmp_path: Path, collector: Collector
 ) -> None:
     flags = ("--otel-endpoint", collector.url)
@@ -104,7 +104,7 @@ async def test_requests_are_told_to_the_collector(
     assert placed.start_time_unix_nano < placed.end_time_unix_nano
 
 
-async def test_only_a_share_is_told_if_so_wanted(
+async def test_only_a_share_is_reported_if_so_wanted(
     tmp_path: Path, collector: Collector
 ) -> None:
     flags = ("--otel-endpoint", collector.url, "--otel-sampling", "0")
@@ -118,8 +118,8 @@ async def test_only_a_share_is_told_if_so_wanted(
 async def test_a_variable_of_opentelemetry_is_enough(
     tmp_path: Path, collector: Collector
 ) -> None:
-    told = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
-    async with daemon(tmp_path, MACHINE, environment=told) as running:
+    given = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+    async with daemon(tmp_path, MACHINE, environment=given) as running:
         await running.place(Workload("own", QosClass.GUARANTEED, 1000))
         await running.line("tracing.started")
 

@@ -10,9 +10,10 @@ import pytest
 from nri_resmgr.stub import Container, LinuxPod, Pod
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.topology.synthetic import parse_spec
-from tests.app.node import asking_for, until
+from tests.app.node import asking_for
 from tests.daemon.daemon_process import RunningDaemon, daemon
-from tests.verification.cgroup_trees import V2, tree_with, v2
+from tests.verification.cgroup_trees import MOUNT, V2, tree_with, v2
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -44,12 +45,13 @@ async def run_web(running: RunningDaemon) -> None:
     )
 
 
-async def test_drift_is_told_and_the_runtime_is_asked_to_mend_it(
+async def test_drift_is_reported_and_the_runtime_is_asked_to_mend_it(
     tmp_path: Path,
 ) -> None:
     host = tmp_path / "host"
+    flags = (*OFTEN, "--apply-updates", "runtime")
     async with daemon(
-        tmp_path, MACHINE, *OFTEN, before=lambda root: write(root, "0-7")
+        tmp_path, MACHINE, *flags, before=lambda root: write(root, "0-7")
     ) as running:
         await run_web(running)
         drifted = await running.line("container.drifted")
@@ -58,13 +60,28 @@ async def test_drift_is_told_and_the_runtime_is_asked_to_mend_it(
         mended = await running.line("drift.cleared")
 
     assert drifted["why"] == (
-        "shop/web/web may run on CPUs 0-7, but was given 4-5: another program wrote "
+        "shop/web/web may run on CPUs 0-7, but 4-5 was decided: another program wrote "
         f"/sys/fs/cgroup/{PATH}"
     )
     assert (drifted["level"], mended["level"]) == ("warning", "info")
 
 
-async def test_drift_is_only_told_where_that_was_asked_for(tmp_path: Path) -> None:
+async def test_drift_is_repaired_in_the_cgroup(tmp_path: Path) -> None:
+    host = tmp_path / "host"
+    file = host / MOUNT / PATH / "cpuset.cpus"
+    async with daemon(
+        tmp_path, MACHINE, *OFTEN, before=lambda root: write(root, "0-7")
+    ) as running:
+        await run_web(running)
+        await running.line("container.drifted")
+        await until(lambda: file.read_text() == "4-5\n")
+        write(host, "4-5")
+        await running.line("drift.cleared")
+
+    assert UPDATE not in methods(running)
+
+
+async def test_drift_is_only_reported_where_that_was_asked_for(tmp_path: Path) -> None:
     flags = (*OFTEN, "--verify-repair", "no", "--log-debug", "app.verification")
     async with daemon(
         tmp_path, MACHINE, *flags, before=lambda root: write(root, "0-7")
@@ -84,7 +101,7 @@ async def test_drift_is_only_told_where_that_was_asked_for(tmp_path: Path) -> No
     [
         pytest.param((), ["verification.off"], id="no cgroups: a warning says so"),
         pytest.param(("--verify-interval", "0"), [], id="turned off"),
-        pytest.param(("--dry-run",), [], id="a dry run tells nobody what to have"),
+        pytest.param(("--dry-run",), [], id="a dry run sends nothing"),
     ],
 )
 async def test_it_may_be_off(

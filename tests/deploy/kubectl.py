@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -11,11 +10,13 @@ from typing import Any, Final
 
 import yaml
 
+from tests.kubernetes.programs import kubectl
 from tests.real_host.absent import give_up
-from tests.real_host.debian import PackageUnavailable, Suite
+from tests.real_host.debian import PackageUnavailable
 
 MANIFESTS: Final = Path(__file__).parents[2] / "deploy" / "kubernetes"
 OVERLAYS: Final = tuple(sorted(path.name for path in MANIFESTS.glob("overlays/*")))
+OPTIONS: Final = tuple(sorted(path.name for path in MANIFESTS.glob("options/*")))
 COMPONENTS: Final = tuple(sorted(path.name for path in MANIFESTS.glob("components/*")))
 
 
@@ -37,10 +38,22 @@ def with_component(folder: Path, *names: str) -> tuple[dict[str, Any], ...]:
         folder: An empty one, for the kustomization.
         names: Of the components.
     """
-    components = (MANIFESTS / "components" / name for name in names)
+    return with_parts(folder, *(MANIFESTS / "components" / name for name in names))
+
+
+def with_parts(
+    folder: Path, *parts: Path, base: str = "base"
+) -> tuple[dict[str, Any], ...]:
+    """Return a base with components, from a kustomization of our own.
+
+    Args:
+        folder: An empty one, for the kustomization.
+        parts: Folders of components.
+        base: ``base``, or ``cluster``, which has the agent, too.
+    """
     text = {
-        "resources": [os.path.relpath(MANIFESTS / "base", folder)],
-        "components": [os.path.relpath(one, folder) for one in components],
+        "resources": [os.path.relpath(MANIFESTS / base, folder)],
+        "components": [os.path.relpath(one, folder) for one in parts],
     }
     (folder / "kustomization.yaml").write_text(yaml.safe_dump(text))
     return rendered(folder)
@@ -54,14 +67,7 @@ def of_kind(objects: tuple[dict[str, Any], ...], kind: str) -> dict[str, Any]:
 
 @cache
 def _kubectl() -> Path:
-    """Find a kubectl that knows components; Debian 12's own does not.
-
-    Source:
-        Kubernetes 1.21, release notes: kustomize 4.0.5 in kubectl.
-    """
     try:
-        return Suite.of("trixie").fetch("kubectl") / "usr" / "bin" / "kubectl"
+        return kubectl()
     except PackageUnavailable as reason:
-        if (own := shutil.which("kubectl")) is not None:
-            return Path(own)
-        give_up(f"kubectl: {reason}")
+        give_up(str(reason))

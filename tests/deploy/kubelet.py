@@ -20,6 +20,9 @@ from tests.real_host._gen import cri_pb2 as pb
 from tests.real_host.pods import PodSpec, sandbox_config
 from tests.real_host.resources import QosClass
 
+POD_ADDRESS: Final = "127.0.0.1"
+"""Of each pod, in a network of its own."""
+
 # What the API server and the scheduler have seen to before a kubelet sees the pod.
 _DONE: Final = ("nodeSelector", "tolerations", "affinity", "serviceAccountName")
 # Kubernetes, pkg/kubelet/qos/policy.go.
@@ -95,7 +98,7 @@ class Kubelet:
             grace = pod.pop("terminationGracePeriodSeconds")
         with read_whole("container", container) as fields:
             mounts = fields.pop("volumeMounts")
-            config, probes = container_of(fields)
+            config, probes = container_of(fields, POD_ADDRESS)
         maps = {o["metadata"]["name"]: o["data"] for o in objects if _is_map(o)}
         paths = self._volumes(volumes, maps, Path(sandbox.log_directory))
         config.mounts.extend(_mount(mount, paths) for mount in mounts)

@@ -6,23 +6,21 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 import attrs
 
-from tests.deploy.kubelet import Kubelet, Wanted
+from tests.deploy.kubelet import POD_ADDRESS, Kubelet, Wanted
 from tests.deploy.translated import Probe
 from tests.real_host.binaries import Binaries
 from tests.real_host.containerd import Containerd
 
 # What the node has apart from this machine: the daemon's directories are in these, and
 # the runtime has to find them where the daemon says they are.
-_OWN: Final = ("run", "var/lib")
+_OWN: Final = ("run", "var/lib", "var/log")
 _CONTAINERD: Final = """#!/bin/sh
 exec unshare --mount sh -ec '
-mount --bind {host}/run /run
-mount --bind {host}/var/lib /var/lib
+for folder in {own}; do mount --bind {host}/$folder /$folder; done
 mkdir -p /run/nri
 mount --bind {nri} /run/nri
 exec {program} "$@"' sh "$@"
@@ -40,7 +38,7 @@ echo '{result}'
 _NETWORK: Final = {
     "cniVersion": "0.3.1",
     "interfaces": [{"name": "eth0", "sandbox": "/own"}],
-    "ips": [{"version": "4", "interface": 0, "address": "127.0.0.1/8"}],
+    "ips": [{"version": "4", "interface": 0, "address": f"{POD_ADDRESS}/8"}],
 }
 _GET: Final = """
 import sys, urllib.error, urllib.request
@@ -68,7 +66,7 @@ class DaemonPod:
 
     def ask(self, probe: Probe) -> int:
         """Ask what a kubelet asks; return the HTTP status, 0 without an answer."""
-        url = f"http://127.0.0.1:{probe.port}{probe.path}"
+        url = f"http://{POD_ADDRESS}:{probe.port}{probe.path}"
         network = f"/proc/{self.process()}/ns/net"
         done = subprocess.run(
             ["nsenter", f"--net={network}", sys.executable, "-IS", "-c", _GET, url],
@@ -111,7 +109,7 @@ class Node:
 
     Attributes:
         containerd: Its runtime.
-        host: Holds the node's ``/run`` and ``/var/lib``.
+        host: Holds the node's ``/run``, ``/var/lib`` and ``/var/log``.
 
     Args:
         programs: A containerd release.
@@ -138,6 +136,7 @@ class Node:
         _program(
             self._bin / "containerd",
             _CONTAINERD.format(
+                own=" ".join(_OWN),
                 host=self.host,
                 nri=layout.nri_socket.parent,
                 program=self._release.containerd,
@@ -153,12 +152,7 @@ class Node:
         self.containerd.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.containerd.close()
 
     @property

@@ -22,6 +22,16 @@ def container_of(pod: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def arguments_of(container: dict[str, Any], address: str) -> list[str]:
+    """Return the arguments as the kubelet gives them to a pod with this address."""
+    values = {"status.podIP": address, "spec.nodeName": "node-1"}
+    arguments = list(container["args"])
+    for one in container.get("env", ()):
+        value = values[one["valueFrom"]["fieldRef"]["fieldPath"]]
+        arguments = [text.replace(f"$({one['name']})", value) for text in arguments]
+    return arguments
+
+
 def host_mounts(pod: dict[str, Any]) -> dict[str, str]:
     """Return the host's paths that are mounted, with how."""
     paths = {

@@ -23,6 +23,15 @@ def table_below(header: str) -> tuple[tuple[str, ...], ...]:
     return tuple(rows)
 
 
+def block_below(heading: str, language: str) -> str:
+    """Return the first code block in a language below a heading."""
+    _, _, below = _README.read_text().partition(f"\n### {heading}\n")
+    _, _, block = below.partition(f"```{language}\n")
+    text, end, _ = block.partition("```\n")
+    assert end, f"no block of {language} below {heading!r}"
+    return text
+
+
 def words_of(cell: str) -> frozenset[str]:
     """Return what a cell lists, without the marks of code."""
     return frozenset(cell.replace("`", "").split(", "))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +41,17 @@ chmod +x /opt/nri-resmgr/bin/nri-resmgr
 exec "$3" --user --unit=basic.target
 """
 
+# As Debian's dbus-user-session has them; the manager connects once the bus is there.
+_BUS_SOCKET: Final = "[Socket]\nListenStream=%t/bus\n"
+_BUS_COMMAND: Final = "dbus-daemon --session --address=systemd: --nofork --nopidfile"
+_BUS_SERVICE: Final = f"""
+[Unit]
+Requires=dbus.socket
+[Service]
+Type=notify
+ExecStart={_BUS_COMMAND} --systemd-activation
+"""
+
 # Python and the checkout may be below /home, /root or /tmp; installed, they are not.
 _AS_CHECKED_OUT: Final = "[Service]\nProtectHome=read-only\nPrivateTmp=no\n"
 
@@ -49,6 +62,16 @@ class ServiceManager:
 
     process: subprocess.Popen[bytes]
     environment: dict[str, str]
+
+    @property
+    def bus_socket(self) -> Path:
+        """Of a bus on which it is."""
+        return Path("/proc", str(self.process.pid), "root/run/bus")
+
+    @property
+    def bus(self) -> str:
+        """The same, as in DBUS_SYSTEM_BUS_ADDRESS."""
+        return f"unix:path={self.bus_socket}"
 
     def systemctl(self, *words: str) -> subprocess.CompletedProcess[str]:
         """Run ``systemctl`` where the manager is, to its end."""
@@ -93,6 +116,36 @@ def service_manager(units: Path, sockets: Path) -> Iterator[ServiceManager]:
         "SYSTEMD_LOG_TARGET": "null",
     }
     command = ("unshare", "--mount", "sh", "-c", _SCRIPT, "sh")
+    with _only_one():
+        yield from _running(command, sockets, environment)
+
+
+@contextmanager
+def service_manager_with_bus(units: Path, sockets: Path) -> Iterator[ServiceManager]:
+    """Run one that D-Bus reaches; the arguments are those of `service_manager`."""
+    (units / "dbus.socket").write_text(_BUS_SOCKET)
+    (units / "dbus.service").write_text(_BUS_SERVICE)
+    with service_manager(units, sockets) as manager:
+        done = manager.systemctl("start", "dbus.service")
+        assert done.returncode == 0, done.stderr
+        yield manager
+
+
+@contextmanager
+def _only_one() -> Iterator[None]:
+    """Wait until no other worker has a manager.
+
+    Two of them share the cgroups of their services, which have the same names: each
+    ends those of the other one.
+    """
+    with (Path(tempfile.gettempdir()) / "nri-resmgr-manager.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _running(
+    command: tuple[str, ...], sockets: Path, environment: dict[str, str]
+) -> Iterator[ServiceManager]:
     process = subprocess.Popen(
         [*command, sockets, sys.executable, str(_MANAGER)],
         env=environment,

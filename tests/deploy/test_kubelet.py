@@ -48,8 +48,10 @@ def test_mounts_and_rights_are_those_of_the_manifest(tmp_path: Path) -> None:
         "/var/lib/nri-resmgr": ("/var/lib/nri-resmgr", False),
         "/run/nri-resmgr": ("/run/nri-resmgr", False),
         "/host/sys": ("/sys", True),
-        "/host/sys/fs/cgroup": ("/sys/fs/cgroup", True),
+        "/host/sys/fs/cgroup": ("/sys/fs/cgroup", False),
         "/host/proc": ("/proc", True),
+        "/var/lib/kubelet/pods-api": ("/var/lib/kubelet/pods-api", True),
+        "/var/lib/kubelet/pod-resources": ("/var/lib/kubelet/pod-resources", True),
     }
     assert (context.readonly_rootfs, context.no_new_privs, context.privileged) == (
         *(True, True, False),
@@ -57,7 +59,9 @@ def test_mounts_and_rights_are_those_of_the_manifest(tmp_path: Path) -> None:
     assert list(context.capabilities.drop_capabilities) == ["ALL"]
     assert context.namespace_options.pid == pb.CONTAINER
     assert config.linux.resources.oom_score_adj == -997
-    assert wanted.probes["readinessProbe"] == Probe("/readyz", 8891)
+    assert wanted.probes["readinessProbe"] == Probe("/readyz", 8892)
+    assert "--health-endpoint=[127.0.0.1]:8892" in config.args
+    assert [(one.key, one.value) for one in config.envs] == [("POD_IP", b"127.0.0.1")]
 
 
 @pytest.mark.parametrize(
@@ -86,6 +90,11 @@ def test_mounts_and_rights_are_those_of_the_manifest(tmp_path: Path) -> None:
             id="a privileged container",
         ),
         pytest.param(
+            lambda pod: container_of(pod)["env"].append({"name": "A", "value": "b"}),
+            "env: valueFrom: None, not {'fieldRef': {'fieldPath': 'status.podIP'}}",
+            id="another variable",
+        ),
+        pytest.param(
             lambda pod: container_of(pod)["volumeMounts"][0].update(subPath="one"),
             "volumeMount: subPath",
             id="a field of a mount",
@@ -111,14 +120,14 @@ def test_what_it_does_not_know_is_refused(
     assert str(refused.value) == where
 
 
-def test_a_directory_that_is_not_there_is_made_only_where_told(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_made_only_on_request(tmp_path: Path) -> None:
     kubelet = kubelet_on(tmp_path)
     kubelet.wanted(rendered(MANIFESTS / "base"))
     made = kubelet.seen("/var/lib/nri-resmgr").is_dir()
-    kubelet.seen("/var/run/nri").rmdir()
+    kubelet.seen("/sys/fs/cgroup").rmdir()
 
     assert made
-    with pytest.raises(VolumeMissing, match=r"^/var/run/nri is no Directory$"):
+    with pytest.raises(VolumeMissing, match=r"^/sys/fs/cgroup is no Directory$"):
         kubelet.wanted(rendered(MANIFESTS / "base"))
 
 
@@ -130,17 +139,20 @@ def test_it_knows_the_components(component: str, tmp_path: Path) -> None:
     folder = tmp_path / "overlay"
     folder.mkdir()
     kubelet = kubelet_on(tmp_path)
-    for path in ("/sys/fs/resctrl", "/sys/devices/system/cpu", "/proc/irq", "/dev"):
+    for path in (
+        *("/sys/fs/resctrl", "/sys/devices/system/cpu", "/proc/irq", "/dev"),
+        "/run/dbus",
+    ):
         kubelet.seen(path).mkdir(parents=True)
     objects = with_component(folder, component)
-    told = container_of(pod_of(objects))
+    shown = container_of(pod_of(objects))
     config = kubelet.wanted(objects).container
     context = config.linux.security_context
 
-    assert len(config.mounts) == len(told["volumeMounts"])
+    assert len(config.mounts) == len(shown["volumeMounts"])
     assert (
         list(context.capabilities.add_capabilities)
-        == (told["securityContext"]["capabilities"]["add"])
+        == (shown["securityContext"]["capabilities"]["add"])
     )
     assert (context.namespace_options.pid == pb.NODE) == (
         pod_of(objects).get("hostPID", False)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+import yaml
 
 from nri_resmgr.cli import run
 from nri_resmgr.cli.main import build_parser
-from nri_resmgr.daemon.endpoint import read_endpoint
+from nri_resmgr.process.endpoint import read_endpoint
+from nri_resmgr.runtimes.switch import TOLERATED
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from tests.deploy.kubectl import (
     COMPONENTS,
@@ -22,12 +25,13 @@ from tests.deploy.kubectl import (
 )
 from tests.deploy.pod import (
     HOST_ROOT,
+    arguments_of,
     container_of,
     host_mounts,
     pod_of,
     rights_of,
 )
-from tests.deploy.readme import table_below, words_of
+from tests.deploy.readme import block_below, table_below, words_of
 
 pytestmark = pytest.mark.process
 
@@ -37,10 +41,10 @@ def base() -> dict[str, Any]:
     return pod_of(rendered(MANIFESTS / "base"))
 
 
-def options_of(pod: dict[str, Any]) -> argparse.Namespace:
+def options_of(pod: dict[str, Any], address: str = "10.0.0.7") -> argparse.Namespace:
     container = container_of(pod)
     assert container["command"] == ["nri-resmgr"]
-    return build_parser({}).parse_args(container["args"])
+    return build_parser({}).parse_args(arguments_of(container, address))
 
 
 def test_its_flags_are_those_of_a_command_that_there_is(base: dict[str, Any]) -> None:
@@ -48,7 +52,9 @@ def test_its_flags_are_those_of_a_command_that_there_is(base: dict[str, Any]) ->
 
     assert options.command is run.run
     assert options.host_root == HOST_ROOT
-    assert "env" not in container_of(base)
+    assert container_of(base)["env"] == [
+        {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    ]
 
 
 def test_what_flags_name_is_mounted(base: dict[str, Any]) -> None:
@@ -67,6 +73,8 @@ def test_what_flags_name_is_mounted(base: dict[str, Any]) -> None:
         str(file.parent): False,
         options.state_dir: True,
         options.run_dir: True,
+        f"{options.kubelet_dir}/pods-api": False,
+        f"{options.kubelet_dir}/pod-resources": False,
     }
     assert str(control.parent) == options.run_dir
     assert list(config["data"]) == [file.name]
@@ -80,24 +88,64 @@ def test_no_single_file_of_a_config_map_is_mounted(base: dict[str, Any]) -> None
     assert not any("subPath" in m for m in container_of(base)["volumeMounts"])
 
 
-def test_probes_ask_where_the_daemon_answers(base: dict[str, Any]) -> None:
-    container = container_of(base)
-    endpoint = read_endpoint(options_of(base).http_endpoint)
+@pytest.mark.parametrize("address", ["10.0.0.7", "fd00::7"])
+def test_probes_ask_where_the_daemon_answers(
+    address: str, base: dict[str, Any]
+) -> None:
+    container, options = container_of(base), options_of(base, address)
+    endpoint = read_endpoint("--http-endpoint", options.http_endpoint)
+    health = read_endpoint("--health-endpoint", options.health_endpoint)
     template = of_kind(rendered(MANIFESTS / "base"), "DaemonSet")["spec"]["template"]
 
-    assert container["ports"] == [{"name": "http", "containerPort": endpoint.port}]
+    assert (endpoint.address, health.address) == (address, address)
+    assert container["ports"] == [
+        {"name": "http", "containerPort": endpoint.port},
+        {"name": "health", "containerPort": health.port},
+    ]
     assert {
         kind: container[kind]["httpGet"]
         for kind in ("startupProbe", "livenessProbe", "readinessProbe")
     } == {
-        "startupProbe": {"path": "/healthz", "port": "http"},
-        "livenessProbe": {"path": "/healthz", "port": "http"},
-        "readinessProbe": {"path": "/readyz", "port": "http"},
+        "startupProbe": {"path": "/healthz", "port": "health"},
+        "livenessProbe": {"path": "/healthz", "port": "health"},
+        "readinessProbe": {"path": "/readyz", "port": "health"},
     }
     assert template["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": str(endpoint.port),
+        f"{TOLERATED}/pod": "true",
     }
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_other_pods_reach_only_the_metrics_and_only_from_the_monitoring(
+    overlay: str,
+) -> None:
+    objects = rendered(MANIFESTS / "overlays" / overlay)
+    policies = [one for one in objects if one["kind"] == "NetworkPolicy"]
+    pods = [one["spec"]["template"] for one in objects if one["kind"] == "DaemonSet"]
+    for policy in policies:
+        assert policy["spec"]["policyTypes"] == ["Ingress"]
+        assert policy["spec"]["ingress"] == [
+            {
+                "from": [
+                    {
+                        "namespaceSelector": {
+                            "matchLabels": {"kubernetes.io/metadata.name": "monitoring"}
+                        }
+                    }
+                ],
+                "ports": [{"protocol": "TCP", "port": "http"}],
+            }
+        ]
+
+    selectors = [one["spec"]["podSelector"]["matchLabels"] for one in policies]
+    assert {one["metadata"]["namespace"] for one in policies} == {"kube-system"}
+    for pod in pods:
+        labels = pod["metadata"]["labels"].items()
+        assert any(one.items() <= labels for one in selectors)
+        # To a pod on the host's network no NetworkPolicy applies.
+        assert "hostNetwork" not in pod["spec"]
 
 
 def test_the_base_has_no_rights_but_to_be_root(base: dict[str, Any]) -> None:
@@ -138,6 +186,22 @@ def test_a_component_adds_what_the_readme_says(
     )
 
     assert rights_of(pod) - rights_of(base) == expected
+
+
+def test_it_can_do_without_writable_cgroups(
+    base: dict[str, Any], tmp_path: Path
+) -> None:
+    more = yaml.safe_load(block_below("Without write access to cgroups", "yaml"))
+    resources = {"resources": [os.path.relpath(MANIFESTS / "base", tmp_path)]}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(resources | more))
+    pod = pod_of(rendered(tmp_path))
+    variables = {
+        one["name"]: one["value"] for one in container_of(pod)["env"] if "value" in one
+    }
+
+    assert build_parser(variables).parse_args(["run"]).apply_updates == "runtime"
+    assert host_mounts(pod) == host_mounts(base) | {"/sys/fs/cgroup": "read-only"}
+    assert host_mounts(base)["/sys/fs/cgroup"] == "writable"
 
 
 def test_the_readme_names_all_components_and_overlays() -> None:

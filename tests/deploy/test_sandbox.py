@@ -8,14 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.stub.convert import to_message
 from nri_resmgr.testing import Runtime
-from nri_resmgr.values import QosClass
+from nri_resmgr.values import CpuSet, QosClass
 from tests.deploy.service_manager import ServiceManager, install, service_manager
+from tests.host.own_cgroups import own_cgroups
 from tests.real_host.patience import wait_until
+from tests.waiting import until
 
 UNIT: Final = Path(__file__).parents[2] / "deploy" / "systemd" / "nri-resmgr.service"
 DROP_INS: Final = tuple(UNIT.parent.glob(f"{UNIT.name}.d/*.conf"))
@@ -56,7 +59,7 @@ def kill(manager: ServiceManager) -> None:
             == ("1", "active")
         ),
         "the service to be started anew",
-        20,
+        60,
     )
 
 
@@ -66,6 +69,7 @@ async def test_a_service_places_containers_and_comes_back(
 ) -> None:
     async with Runtime(tmp_path / "nri") as runtime:
         started = await asyncio.to_thread(manager.systemctl, "start", UNIT.name)
+        assert (started.returncode, started.stderr) == (0, "")
         # A start ends when all is in sync, so the next pod is placed.
         pod = await runtime.run_pod(WEB.pod)
         made = (await runtime.create_container(pod.id, WEB.container)).container
@@ -74,7 +78,6 @@ async def test_a_service_places_containers_and_comes_back(
         again = await asyncio.to_thread(reported_cpus, manager)
         stopped = await asyncio.to_thread(manager.systemctl, "stop", UNIT.name)
 
-    assert (started.returncode, started.stderr) == (0, "")
     assert first == again == {"web": to_message(made).linux.resources.cpu.cpus}
     assert (stopped.returncode, manager.show(UNIT.name, "Result")) == (0, "success")
     # The container still reads its files, and the next start has its state.
@@ -84,3 +87,49 @@ async def test_a_service_places_containers_and_comes_back(
         "/var/lib/nri-resmgr/lock",
         "/var/lib/nri-resmgr/policy.checkpoint",
     }
+
+
+@pytest.mark.process
+async def test_the_unit_alone_may_write_cgroups_and_nothing_else_of_the_kernel(
+    tmp_path: Path,
+) -> None:
+    units, sockets = tmp_path / "units", tmp_path / "nri"
+    units.mkdir()
+    sockets.mkdir()
+    install(UNIT, units, ())
+    with (
+        own_cgroups() as cgroups,
+        service_manager(units, sockets) as manager,
+    ):
+        path = cgroups.make("web")
+        cgroups.start("web")
+        everything = cgroups.read("web", "cpuset.cpus")
+        async with Runtime(sockets) as runtime:
+            pod = await runtime.run_pod(WEB.pod)
+            web = WEB.container
+            assert web.linux is not None
+            linux = msgspec.structs.replace(web.linux, cgroups_path=path)
+            web = msgspec.structs.replace(web, linux=linux)
+            await runtime.create_container(pod.id, web)
+            # It ran before the service, so a session begins with its comparison.
+            started = await asyncio.to_thread(manager.systemctl, "start", UNIT.name)
+            assert (started.returncode, started.stderr) == (0, "")
+            wanted = (await asyncio.to_thread(reported_cpus, manager))["web"]
+            other = min(CpuSet.parse(everything) - CpuSet.parse(wanted), default=0)
+            cgroups.write("web", "cpuset.cpus", str(other))
+            await asyncio.to_thread(kill, manager)
+            await until(lambda: cgroups.read("web", "cpuset.cpus") == wanted)
+            process = manager.show(UNIT.name, "MainPID")
+            mounts = await asyncio.to_thread(
+                manager.within, "nsenter", "-m", "-t", process, "cat", "/proc/mounts"
+            )
+            await asyncio.to_thread(manager.systemctl, "stop", UNIT.name)
+
+    modes = {
+        where: options.split(",")[0]
+        for _, where, _, options, *_ in map(str.split, mounts.stdout.splitlines())
+    }
+    assert modes["/sys"] == "ro"
+    assert {
+        mode for where, mode in modes.items() if where.startswith("/sys/fs/cgroup")
+    } == {"rw"}

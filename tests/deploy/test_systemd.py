@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -19,47 +15,28 @@ from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.defaults import DEFAULT_RUN_DIR, DEFAULT_STATE_DIR
 from nri_resmgr.daemon.targets import HOST_LEFTOVERS, RDT_LEFTOVERS
 from tests.deploy.kubectl import COMPONENTS, MANIFESTS
-from tests.deploy.readme import table_below
-from tests.real_host.absent import give_up
+from tests.deploy.readme import block_below, table_below
+from tests.deploy.unit_files import (
+    PROGRAM,
+    UNIT,
+    analyze,
+    drop_ins_of,
+    put,
+    settings_of,
+)
 
-SYSTEMD: Final = Path(__file__).parents[2] / "deploy" / "systemd"
-UNIT: Final = SYSTEMD / "nri-resmgr.service"
-DROP_INS: Final = tuple(sorted(p.stem for p in SYSTEMD.glob("*.service.d/*.conf")))
-PROGRAM: Final = "/opt/nri-resmgr/bin/nri-resmgr"
-
-
-def settings_of(path: Path) -> Iterator[tuple[str, str]]:
-    for line in path.read_text().splitlines():
-        key, is_setting, value = line.partition("=")
-        if is_setting and not line.startswith("#"):
-            yield key, value
+DROP_INS: Final = tuple(path.stem for path in drop_ins_of(UNIT))
 
 
 def drop_in(name: str) -> Path:
-    return SYSTEMD / "nri-resmgr.service.d" / f"{name}.conf"
+    return UNIT.parent / f"{UNIT.name}.d" / f"{name}.conf"
 
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
     """A folder of units, with ours as installed on a machine that has us."""
-    if shutil.which("systemd-analyze") is None:
-        give_up("systemd-analyze is not installed")
-    text = UNIT.read_text().replace(PROGRAM, sys.executable)
-    (tmp_path / UNIT.name).write_text(text)
-    (tmp_path / f"{UNIT.name}.d").mkdir()
+    put(UNIT, tmp_path)
     return tmp_path
-
-
-def analyze(units: Path, *words: str) -> tuple[int, str]:
-    done = subprocess.run(
-        ["systemd-analyze", *words, units / UNIT.name],
-        # With a colon at the end the units of this machine are found, too.
-        env=os.environ | {"SYSTEMD_UNIT_PATH": f"{units}:", "LC_ALL": "C"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return done.returncode, done.stderr
 
 
 @pytest.mark.process
@@ -72,7 +49,18 @@ def test_systemd_takes_it_without_a_word(units: Path, chosen: tuple[str, ...]) -
     for name in chosen:
         shutil.copy(drop_in(name), units / f"{UNIT.name}.d")
 
-    assert analyze(units, "verify", "--man=no") == (0, "")
+    assert analyze(units, UNIT, "verify", "--man=no") == (0, "")
+
+
+@pytest.mark.process
+def test_it_can_do_without_writable_cgroups(units: Path) -> None:
+    text = block_below("Without write access to cgroups", "ini")
+    (units / f"{UNIT.name}.d" / "override.conf").write_text(text)
+    assignment = text.partition("Environment=")[2].strip()
+    variables = dict([assignment.split("=", 1)])
+
+    assert analyze(units, UNIT, "verify", "--man=no") == (0, "")
+    assert build_parser(variables).parse_args(["run"]).apply_updates == "runtime"
 
 
 @pytest.mark.process
@@ -80,7 +68,7 @@ def test_a_misspelt_setting_would_be_noticed(units: Path) -> None:
     bad = units / f"{UNIT.name}.d" / "bad.conf"
     bad.write_text("[Service]\nReadWritePath=/sys\n")
 
-    assert "ReadWritePath" in analyze(units, "verify", "--man=no")[1]
+    assert "ReadWritePath" in analyze(units, UNIT, "verify", "--man=no")[1]
 
 
 @pytest.mark.process
@@ -88,14 +76,14 @@ def test_a_misspelt_setting_would_be_noticed(units: Path) -> None:
     ("chosen", "most"),
     [pytest.param((), 20, id="alone"), pytest.param(DROP_INS, 35, id="all drop-ins")],
 )
-def test_it_is_exposed_no_more_than_told(
+def test_it_is_exposed_no_more_than_documented(
     units: Path, chosen: tuple[str, ...], most: int
 ) -> None:
     for name in chosen:
         shutil.copy(drop_in(name), units / f"{UNIT.name}.d")
 
     status, said = analyze(
-        units, "security", "--offline=true", f"--threshold={most}", "--no-pager"
+        units, UNIT, "security", "--offline=true", f"--threshold={most}", "--no-pager"
     )
 
     assert (status, said) == (0, "")
@@ -141,12 +129,21 @@ def test_variables_of_drop_ins_are_those_of_flags() -> None:
     )
     options = build_parser(variables).parse_args(["run"])
 
-    assert variables == {"NRI_RESMGR_HTTP_ENDPOINT": options.http_endpoint}
+    assert variables == {
+        "NRI_RESMGR_HTTP_ENDPOINT": options.http_endpoint,
+        "NRI_RESMGR_SPOOL": options.spool,
+    }
 
 
 def test_there_is_a_drop_in_for_each_component_of_the_daemon_set() -> None:
-    """A unit is not confined by SELinux, and a pod always serves its probes."""
-    assert {*DROP_INS} - {"http"} == {*COMPONENTS} - {"selinux"}
+    """SELinux does not confine a unit, which reaches the bus; pods serve metrics.
+
+    The agent is a container of another base, of which claims are an option.
+    """
+    assert {*DROP_INS} - {"http", "cluster", "dra"} == {*COMPONENTS} - {
+        "selinux",
+        "systemd",
+    }
 
 
 @pytest.mark.parametrize("name", [name for name in DROP_INS if name in COMPONENTS])
@@ -165,7 +162,7 @@ def test_drop_in_and_component_grant_the_same_capabilities(name: str) -> None:
     assert in_unit == in_pod | more
 
 
-def test_the_readme_names_all_that_tells_of_a_host_not_put_back() -> None:
+def test_the_readme_names_all_that_reports_of_a_host_not_put_back() -> None:
     documented = {name.strip("`") for name, _ in table_below("File")}
 
     assert documented == {*HOST_LEFTOVERS, *RDT_LEFTOVERS}

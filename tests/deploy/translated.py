@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import attrs
 
+from tests.deploy.pod import arguments_of
 from tests.real_host._gen import cri_pb2 as pb
 from tests.real_host.resources import MIB, Resources
 
@@ -59,12 +60,18 @@ def expect(what: str, fields: dict[str, Any], **values: Any) -> None:
         NotTranslated: One has another value.
     """
     for name, value in values.items():
-        if (found := fields.pop(name)) != value:
+        if (found := fields.pop(name, None)) != value:
             raise NotTranslated(f"{what}: {name}: {found!r}, not {value!r}")
 
 
-def container_of(fields: dict[str, Any]) -> tuple[pb.ContainerConfig, dict[str, Probe]]:
+def container_of(
+    fields: dict[str, Any], address: str
+) -> tuple[pb.ContainerConfig, dict[str, Probe]]:
     """Translate a container but for its volumes; pops what it reads.
+
+    Args:
+        fields: Of the manifest.
+        address: The pod's.
 
     Raises:
         NotTranslated: A value is not known.
@@ -82,11 +89,15 @@ def container_of(fields: dict[str, Any]) -> tuple[pb.ContainerConfig, dict[str, 
         for name in ("startupProbe", "livenessProbe", "readinessProbe")
     }
     name = fields.pop("name")
+    variables = [_variable(one, address) for one in fields["env"]]
+    arguments = arguments_of(fields, address)
+    del fields["args"], fields["env"]
     config = pb.ContainerConfig(
         metadata=pb.ContainerMetadata(name=name),
         image=pb.ImageSpec(image=fields.pop("image")),
         command=fields.pop("command"),
-        args=fields.pop("args"),
+        args=arguments,
+        envs=variables,
         log_path=f"{name}.log",
         linux=pb.LinuxContainerConfig(
             resources=_resources(fields.pop("resources")).message(),
@@ -94,6 +105,12 @@ def container_of(fields: dict[str, Any]) -> tuple[pb.ContainerConfig, dict[str, 
         ),
     )
     return config, probes
+
+
+def _variable(content: Mapping[str, Any], address: str) -> pb.KeyValue:
+    with read_whole("env", content) as fields:
+        expect("env", fields, valueFrom={"fieldRef": {"fieldPath": "status.podIP"}})
+        return pb.KeyValue(key=fields.pop("name"), value=address.encode())
 
 
 def _probe(what: str, probe: Mapping[str, Any], ports: Mapping[str, int]) -> Probe:

@@ -78,8 +78,8 @@ def _texts(value: ast.expr) -> list[str]:
     match value:
         case ast.Constant(value=str() as text):
             return [text]
-        case ast.IfExp(body=ast.Constant(value=one), orelse=ast.Constant(value=other)):
-            return [str(one), str(other)]
+        case ast.IfExp(body=one, orelse=other):
+            return [*_texts(one), *_texts(other)]
         case _:
             return []
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.app.observing.decision_log import DecisionLog
-from tests.docs.generators import GENERATORS, PAGES
+from tests.docs.generators import FILES, GENERATORS, PAGES
 from tests.docs.log_events import logged
 from tests.docs.markdown import merged, read_rows
 from tests.docs.regions import UnknownRegion, regions, rewritten
 
 FOUND = {
     name: (page, body)
-    for page in sorted(PAGES.glob("*.md"))
+    for page in FILES
     for name, body in regions(page.read_text(encoding="utf-8")).items()
     if name in GENERATORS
 }
@@ -43,7 +43,7 @@ def test_every_row_has_its_meaning(name: str) -> None:
     page, body = FOUND[name]
 
     without = [word for word, cells in read_rows(body).items() if not cells[-1]]
-    assert without == [], f"write the last column of these rows of {page.name}"
+    assert without == [], f"write the meanings of these rows of {page.name}"
 
 
 def test_options_are_read_from_the_readers() -> None:

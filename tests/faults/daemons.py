@@ -133,7 +133,7 @@ class Place:
 
     @property
     def log(self) -> Path:
-        """What it says."""
+        """Its log, as lines of JSON."""
         return self.folder / "log"
 
     @property
@@ -212,11 +212,13 @@ class Place:
                 steps, since = now, loop.time()
 
     async def state(self) -> dict[str, Any]:
-        """Ask what it has granted: CPUs, memory, pools and containers."""
+        """Return what it has granted: CPUs, memory, pools and containers."""
         whole = await self.ask()
         for one in whole["containers"]:
             # Requests have fewer fields of a container than Synchronize has.
             del one["created"], one["started"]
+            # A decision may be on its way to the runtime for some milliseconds.
+            one.pop("delivery", None)
         whole["containers"] = {one["id"]: one for one in whole["containers"]}
         for pool in whole["pools"]:
             pool["containers"].sort()
@@ -225,7 +227,7 @@ class Place:
         return {part: whole[part] for part in parts}
 
     async def ask(self) -> dict[str, Any]:
-        """Ask it for everything; it may have to come up first."""
+        """Return its whole state; it may have to come up first."""
         client = Client(str(self.folder / "control.sock"))
         async with asyncio.timeout(PATIENCE):
             while True:
@@ -236,7 +238,7 @@ class Place:
                         raise
                 await asyncio.sleep(0.01)
 
-    def said(self, event: str) -> int:
+    def logged(self, event: str) -> int:
         """Count the lines of its log about an event."""
         return self.log.read_text().count(f'"event": "{event}"')
 
@@ -245,7 +247,7 @@ class Place:
         await asyncio.wait({self._ending()}, timeout=within)
 
     def pins(self) -> dict[str, tuple[str, str, int]]:
-        """Tell where the runtime has the containers that run."""
+        """Return where the runtime has the running containers."""
         _, there = self.runtime.world.snapshot()
         found = {one.id: one.linux.resources.cpu for one in there}
         return {

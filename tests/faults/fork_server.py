@@ -49,7 +49,7 @@ def slow_down(seconds: float) -> None:
 
 
 def let_clock_jump(path: Path) -> None:
-    """Have this process see another time of day, as a file says.
+    """Shift the time of day of this process by what a file has.
 
     A clock belongs to the whole machine, and the kernel has namespaces for the
     others only. So Python's is replaced before the daemon reads it.

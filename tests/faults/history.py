@@ -127,11 +127,11 @@ def reconfigure(title: str, text: str) -> Step:
     """Replace the daemon's document."""
 
     async def act(place: Place) -> None:
-        before = place.said(_ACCEPTED)
+        before = place.logged(_ACCEPTED)
         place.write_config(text)
         os.kill(place.pid, signal.SIGHUP)
         async with asyncio.timeout(PATIENCE):
-            while place.is_up and place.said(_ACCEPTED) == before:
+            while place.is_up and place.logged(_ACCEPTED) == before:
                 await place.ending(within=0.01)
 
     return Step(f"reconfigure: {title}", act)

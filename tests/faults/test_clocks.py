@@ -62,13 +62,13 @@ async def test_the_time_of_day_jumps(daemons: Daemons, tmp_path: Path) -> None:
         await place.start()
         while jumps < JUMPS:
             for number, step in enumerate(steps):
-                before = place.said("updates.failed")
+                before = place.logged("updates.failed")
                 await step.act(place)
                 state = await place.state()
                 if len(expected) < len(steps):
                     expected.append(state)
                 wrong += [] if state == expected[number] else [step.title]
-                wrong += ["updates"] if place.said("updates.failed") > before else []
+                wrong += ["updates"] if place.logged("updates.failed") > before else []
                 jump = clock.with_name("jump")
                 jump.write_text(f"{random.choice(_FAR)}")
                 jump.rename(clock)
@@ -115,13 +115,13 @@ async def test_documents_of_any_age(daemons: Daemons, tmp_path: Path) -> None:
         await place.start()
         reserved = []
         for text, age in ((_OTHER, -50 * _YEAR), (_FIRST, 70 * _YEAR), (_OTHER, 0.0)):
-            before = place.said("configuration.accepted")
+            before = place.logged("configuration.accepted")
             new = tmp_path / "config.new"
             new.write_text(text)
             stamp = new.stat().st_mtime + age
             os.utime(new, (stamp, stamp))
             new.rename(place.config)
-            while place.said("configuration.accepted") == before:
+            while place.logged("configuration.accepted") == before:
                 await place.ending(within=0.02)
             reserved.append((await place.state())["cpus"]["reserved"])
         await place.kill(15)

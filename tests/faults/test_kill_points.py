@@ -20,7 +20,7 @@ from tests.faults.unequal import unequal
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
-PARTS: Final = 4  # of each step, in each of which the daemon dies once
+PARTS: Final = 4  # of each step, with one kill each
 STARTS: Final = 12  # points of a start
 WRITES: Final = 12  # bytes of a checkpoint
 

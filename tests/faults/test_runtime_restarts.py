@@ -62,8 +62,8 @@ async def restarted(daemons: Daemons, folder: Path, policy: str) -> list[str]:
             if one not in {"pod-web", "pod-db"}:
                 await runtime.stop_pod(one)
                 await runtime.remove_pod(one)
-    if place.said("session.ended") != RESTARTS:
-        wrong.append(f"{place.said('session.ended')} sessions have ended")
+    if place.logged("session.ended") != RESTARTS:
+        wrong.append(f"{place.logged('session.ended')} sessions have ended")
     wrong += [] if await place.kill(15) == 0 else ["no orderly end"]
     await runtime.stop()
     return wrong

@@ -70,9 +70,9 @@ async def play(place: Place) -> None:
         await step.act(place)
 
 
-async def said(place: Place, event: str) -> None:
+async def logged(place: Place, event: str) -> None:
     async with asyncio.timeout(PATIENCE):
-        while not place.said(event):
+        while not place.logged(event):
             await place.ending(within=0.02)
 
 
@@ -84,7 +84,7 @@ async def test_a_full_disk(daemons: Daemons, tmp_path: Path) -> None:
             await place.start()
             fill(ballast)
             await play(place)
-            await said(place, "state.not-written")
+            await logged(place, "part.failed")
             before = place.pins(), await place.state()
             # Killed now, it has to find all where it runs.
             await place.kill()
@@ -118,7 +118,7 @@ async def test_a_read_only_disk(daemons: Daemons, tmp_path: Path) -> None:
             after = place.pins(), await place.state()
             status = await place.kill(15)
 
-    assert place.said("state.not-kept") == 1
+    assert place.logged("state.not-kept") == 1
     assert status == 0
     assert list(unequal(after, before)) == []
 

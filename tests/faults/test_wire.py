@@ -41,8 +41,8 @@ class Wire:
         self.wrong: list[str] = []
         self._number = 0
 
-    async def suffer(self, fault: Fault) -> None:
-        """Have a session harmed, and see that the next one is good."""
+    async def disturb(self, fault: Fault) -> None:
+        """Harm a session, and check that the next one is good."""
         before, runtime = self.place.pins(), self.place.runtime
         self.proxy.faults.append(fault)
         await self._next_session()
@@ -89,8 +89,8 @@ class Wire:
 
 
 async def harmed(daemons: Daemons, folder: Path, harm: Harm, side: Side) -> list[str]:
-    """Do harm to each frame of one side; tell what went wrong."""
-    folder.mkdir()  # noqa: ASYNC240 - nobody waits
+    """Do harm to each frame of one side; return what went wrong."""
+    folder.mkdir()  # noqa: ASYNC240 - nothing else runs yet
     async with Runtime(
         folder, options=RuntimeOptions(request_timeout=LIMIT)
     ) as runtime:
@@ -104,9 +104,9 @@ async def harmed(daemons: Daemons, folder: Path, harm: Harm, side: Side) -> list
             await place_container(place, name, row)
         wire = Wire(place, proxy)
         for at in range(FRAMES):
-            await wire.suffer(Fault(side, at, harm))
+            await wire.disturb(Fault(side, at, harm))
         wire.wrong += [] if await place.kill(15) == 0 else ["no orderly end"]
-        wire.wrong += ["a handler failed"] * place.said("handler.failed")
+        wire.wrong += ["a handler failed"] * place.logged("handler.failed")
         serving.cancel()
         await asyncio.wait({serving})
     return wire.wrong
@@ -116,7 +116,7 @@ async def harmed(daemons: Daemons, folder: Path, harm: Harm, side: Side) -> list
 async def test_every_step(
     daemons: dict[Side, Daemons], tmp_path: Path, harm: Harm
 ) -> None:
-    # Side by side: most of the time somebody waits.
+    # Side by side: most of the time they wait.
     found = await asyncio.gather(
         *(
             harmed(one, tmp_path / side.name, harm, side)

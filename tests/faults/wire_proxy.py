@@ -40,7 +40,7 @@ class Fault:
     """Harm done to one frame.
 
     Attributes:
-        side: Whose frames are counted.
+        side: The sender of the counted frames.
         at: Which frame, from 0.
         harm: What is done to it.
     """

@@ -7,21 +7,33 @@ import contextlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import msgspec
 
-from nri_resmgr.app.annotations import read_preferences
+from nri_resmgr.agent.api.answers import Answer
+from nri_resmgr.agent.api.kubeconfig import access_of
+from nri_resmgr.agent.api.news import Target
+from nri_resmgr.agent.api.resources import CONFIG_MAPS
+from nri_resmgr.agent.api.watch import WatchMachine
+from nri_resmgr.app.adjustments.read import read_adjustments
+from nri_resmgr.app.annotations import Refused, read_preferences
 from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.plugin.cpu_claims import variables_in
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.app.requests.resource_requirements import Misplaced
+from nri_resmgr.app.requests.amounts import Misplaced
+from nri_resmgr.app.requests.kubelet import requests_in
 from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.config import parse_config
+from nri_resmgr.config.migrate import convert_text
 from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.control.http_request import read_head
+from nri_resmgr.daemon.claims_file import parse_claims
 from nri_resmgr.daemon.configuration_cache import decode, encode
 from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
+from nri_resmgr.host.cpu_time import busy_between, read_ticks
 from nri_resmgr.host.kubelet import static_managers
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.machine.hotplug import read_fingerprint
@@ -30,16 +42,22 @@ from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.mounts import MountTable
 from nri_resmgr.host.pressure import read_pressure
 from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.kubelet.pod_reader import read_pod
 from nri_resmgr.log.levels import LogLevels
-from nri_resmgr.recordings.text import entry_line, read_entries
-from nri_resmgr.scenario.load import load_recording
+from nri_resmgr.recordings.text import entry_line, load_recording, read_entries
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.play import Player
 from nri_resmgr.scenario.replay import Replay
+from nri_resmgr.spool import decode as decode_spool
+from nri_resmgr.spool import encode as encode_spool
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, ResmgrError
+from nri_resmgr.webhook.checks import AnnotationChecks, KnownNames
+from nri_resmgr.webhook.pods import Form
+from nri_resmgr.webhook.review import answer_review, mutate
+from nri_resmgr.webhook.x509 import first_validity
 from tests.fuzz import samples
 
 
@@ -69,16 +87,18 @@ def _configuration(text: str) -> None:
 
 def _annotation(text: str) -> None:
     try:
-        told = json.loads(text)
+        given = json.loads(text)
     except (ValueError, RecursionError):
         return
-    if not isinstance(told, dict) or not all(isinstance(v, str) for v in told.values()):
+    if not isinstance(given, dict) or not all(
+        isinstance(v, str) for v in given.values()
+    ):
         return
-    reading = read_preferences(told, "c", refuse=False, testing=True)
+    reading = read_preferences(given, "c", refuse=Refused.NONE, testing=True)
     policy = samples.busy_policy("TopologyAwarePolicy")
     before = policy.state
     with contextlib.suppress(ResmgrError):
-        policy.create_container(samples.pod("new", told), samples.container("new"))
+        policy.create_container(samples.pod("new", given), samples.container("new"))
         policy.stop_container(samples.pod("new"), samples.container("new"))
     assert policy.state.ledger == before.ledger
     assert all(len(one.why) <= _SENTENCE for one in reading.problems)
@@ -87,6 +107,15 @@ def _annotation(text: str) -> None:
 def _resources(text: str) -> None:
     with contextlib.suppress(Misplaced):  # its own, and turned into a warning
         read_resources(text)
+
+
+def _kubelets_pod(text: str) -> None:
+    content = text.encode("latin-1", "replace")
+    if (pod := read_pod(content)) is not None:
+        # What is kept is in proportion to what came.
+        assert pod.size <= 4096 + 200 * len(content) + 800 * len(pod.containers)
+        with contextlib.suppress(Misplaced):
+            requests_in(pod)
 
 
 def _checkpoint(kind: str, body: str) -> None:
@@ -99,11 +128,11 @@ def _checkpoint(kind: str, body: str) -> None:
         [samples.pod(one) for one in names], [samples.container(one) for one in names]
     )
     assert set(again.state.ledger.entries) == set(names)
-    _check_exclusive(again)
+    check_exclusive(again)
 
 
-def _check_exclusive(policy: ResourcePolicy) -> None:
-    """See that nobody runs on another one's own CPUs, by pins alone."""
+def check_exclusive(policy: ResourcePolicy) -> None:
+    """Check that no container runs on another's exclusive CPUs, by pins alone."""
     pools = policy.policy.pools(policy.state)
     own = CpuSet.union(pool.exclusive for pool in pools)
     pins = [one.cpus & own for one in policy.policy.pins(policy.state).values()]
@@ -134,6 +163,27 @@ def _head(text: str) -> None:
     read_head(text.encode("utf-8", "surrogateescape"))
 
 
+def _review(text: str) -> None:
+    checks = AnnotationChecks(KnownNames(cpu=(), rdt=("gold",)))
+    for judge in (partial(mutate, form=Form.NRI_PLUGINS), checks.judge):
+        answer_review(text.encode(errors="surrogatepass"), judge)
+
+
+def _spool(text: str) -> None:
+    found = decode_spool(text.encode("utf-8", "surrogateescape"))
+    assert decode_spool(encode_spool(found.header, found.body)) == found
+
+
+def _adjustments(text: str) -> None:
+    found = read_adjustments(text, "worker-1")
+    policy = samples.busy_policy("TopologyAwarePolicy")
+    before = policy.state
+    here = [one.adjustment for one in found if one.adjustment is not None]
+    if policy.adjust(here).errors:
+        assert policy.state is before
+    policy.adjust([])
+
+
 def _cache(text: str) -> None:
     document = decode(text)
     assert encode(document) == text
@@ -156,6 +206,22 @@ def _host_file(path: str, use: Callable[[RecordedTree], object], text: str) -> N
 @cache
 def _host() -> RecordedTree:
     return sysfs_files(samples.MACHINE)
+
+
+def _kubeconfig(text: str) -> None:
+    access_of(text.encode("utf-8", "surrogateescape"), Path("/root/.kube/config"))
+
+
+def _watch(text: str) -> None:
+    body = text.encode("utf-8", "surrogateescape")
+    machine = WatchMachine(Target(CONFIG_MAPS, "default"), "https://host", "a token")
+    machine.start()
+    for status in (200, 404, 429, 500):
+        machine.answered(Answer(status, body, {"retry-after": text[:8]}), 0.5)
+        machine.waited(0.5)
+    machine.answered(Answer(200, b'{"metadata":{"resourceVersion":"1"}}'), 0.5)
+    machine.opened()
+    machine.received(body + b"\n", 1.0, 0.5)
 
 
 def _level(text: str) -> None:
@@ -198,6 +264,10 @@ _FILES: Final[Mapping[str, tuple[Callable[[Any], object], str]]] = {
         static_managers,
         '{"policyName":"static","defaultCpuSet":"0-3","entries":{},"checksum":1}',
     ),
+    "/proc/stat": (
+        lambda tree: busy_between({0: (1, 2)}, read_ticks(tree)),
+        "cpu  9 9 9 9\ncpu0 1 2 3 4 5 6 7 8 9 10\ncpu1 1 2 3 4 5\nintr 7",
+    ),
     "/proc/zoneinfo": (
         read_fingerprint,
         "Node 0, zone      DMA\n  present  3998\n  managed  3840\n",
@@ -217,6 +287,10 @@ def _of_host(path: str) -> Reader:
     return Reader(partial(_host_file, path, use), lambda: (sample,))
 
 
+def _variables(text: str) -> None:
+    variables_in(text.split("\n"), CpuSet.parse("0-63"))
+
+
 def _of_checkpoint(kind: str) -> Reader:
     lines = partial(samples.checkpoint_lines, kind)
     return Reader(partial(_checkpoint, kind), lambda: ("".join(lines()),))
@@ -224,16 +298,26 @@ def _of_checkpoint(kind: str) -> Reader:
 
 READERS: Final[Mapping[str, Reader]] = {
     "configuration": Reader(_configuration, samples.documents),
+    "foreign configuration": Reader(convert_text, samples.foreign),
     "annotations": Reader(_annotation, samples.annotated),
     "resources": Reader(_resources, lambda: samples.RESOURCES),
+    "the kubelet's pod": Reader(_kubelets_pod, samples.kubelets_pods),
     **{f"checkpoint of {kind}": _of_checkpoint(kind) for kind in samples.KINDS},
     "checkpoint": Reader(read_checkpoint, samples.checkpoints),
+    "claims": Reader(parse_claims, lambda: (samples.CLAIMS,)),
+    "variables of claims": Reader(_variables, lambda: samples.VARIABLES),
     "recording": Reader(_recording, lambda: ("".join(samples.recording()),)),
     "scenario": Reader(_scenario, samples.scenarios),
     "machine": Reader(_machine, lambda: (samples.machine_text(),)),
     "machine in words": Reader(parse_spec, lambda: samples.MACHINES),
     "request": Reader(_head, lambda: samples.HEADS),
+    "spool file": Reader(_spool, lambda: (samples.SPOOLED,)),
+    "adjustments": Reader(_adjustments, lambda: samples.ADJUSTMENTS),
     "cached document": Reader(_cache, lambda: (encode(samples.CACHED),)),
+    "kubeconfig": Reader(_kubeconfig, lambda: samples.KUBECONFIGS),
+    "watch": Reader(_watch, lambda: samples.WATCHES),
+    "review": Reader(_review, lambda: samples.REVIEWS),
+    "certificate": Reader(first_validity, lambda: (samples.CERTIFICATE,)),
     "log level": Reader(_level, lambda: ("stub.*=debug", "*=info")),
     **{path: _of_host(path) for path in _FILES},
 }

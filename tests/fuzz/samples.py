@@ -30,8 +30,11 @@ from nri_resmgr.recordings.entries import (
 )
 from nri_resmgr.recordings.text import entry_line, header_line
 from nri_resmgr.scenario.manifests import read_workload
+from nri_resmgr.spool import SpoolHeader
+from nri_resmgr.spool import encode as encode_spool
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxPod, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxResources
+from nri_resmgr.testing.kubelet import pods as kubelet
 from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import InputError
@@ -39,7 +42,10 @@ from tests.control.daemon_parts import make_parts
 from tests.policy.story_outcomes import WANTED
 
 MACHINE: Final = parse_spec("2s2n2c2t hugepages=2Mi:64 cxl=8Gi")
-KINDS: Final = ("StaticPolicy", "TopologyAwarePolicy", "BalloonsPolicy")
+KINDS: Final = (
+    *("StaticPolicy", "StaticPlusPolicy", "StaticPoolsPolicy", "TopologyAwarePolicy"),
+    *("BalloonsPolicy", "DynamicPoolsPolicy", "PodpoolsPolicy", "NonePolicy"),
+)
 
 _TESTS: Final = Path(__file__).parents[1]
 _GIB: Final = 1 << 30
@@ -49,16 +55,23 @@ _GIB: Final = 1 << 30
 def documents() -> tuple[str, ...]:
     """Return configurations: those of our stories, and of nri-plugins."""
     foreign = sorted((_TESTS / "config/nri_plugins").glob("*.yaml"))
-    return tuple([one.read_text() for one in foreign] + list(_told_documents()))
+    return tuple([one.read_text() for one in foreign] + list(_reported_documents()))
 
 
-def _told_documents() -> Iterator[str]:
+def _reported_documents() -> Iterator[str]:
     for path in sorted((_TESTS / "policy/cases").glob("*/*.yaml"))[::3]:
         story: Any = yaml.safe_load(path.read_text())
         if story.get("spec"):
             kind = story.get("kind", "TopologyAwarePolicy")
             top = {"apiVersion": API_VERSION, "kind": kind, "spec": story["spec"]}
             yield yaml.safe_dump(top, sort_keys=False)
+
+
+@cache
+def foreign() -> tuple[str, ...]:
+    """Return configurations of other resource managers, and flags of a kubelet."""
+    found = sorted((_TESTS / "config/migrate").glob("*.yaml"))
+    return (*(one.read_text() for one in found), _KUBELET_FLAGS, _DEPLOYMENT)
 
 
 @cache
@@ -73,10 +86,10 @@ def _stories() -> Iterator[str]:
         steps = story.get("story", [])
         if all(isinstance(step, dict) for step in steps):
             story = {key: story[key] for key in ("machine", "spec") if key in story}
-            told = [
+            given = [
                 {k: v for k, v in one.items() if k not in _REMARKS} for one in steps
             ]
-            text = json.dumps(story | {"story": told})
+            text = json.dumps(story | {"story": given})
             with contextlib.suppress(InputError):  # of another kind, by its folder
                 read_workload(text)
                 yield text
@@ -86,6 +99,10 @@ def _stories() -> Iterator[str]:
 _REMARKS: Final = frozenset((*WANTED, *("shows", "unknown", "refused")))
 
 
+_KUBELET_FLAGS: Final = """
+KUBELET_EXTRA_ARGS=--cpu-manager-policy=static --reserved-cpus=0-1 \\
+  --cpu-manager-policy-options=full-pcpus-only=true --topology-manager-policy=restricted
+"""
 _DEPLOYMENT: Final = """
 apiVersion: apps/v1
 kind: Deployment
@@ -113,14 +130,14 @@ def annotated() -> tuple[str, ...]:
     return tuple(json.dumps(one["annotations"]) for one in found)
 
 
-def pod(name: str = "p", told: dict[str, str] | None = None) -> Pod:
+def pod(name: str = "p", given: dict[str, str] | None = None) -> Pod:
     """Make a Guaranteed pod."""
     return Pod(
         id=f"pod-{name}",
         name=name,
         uid=f"uid-{name}",
         namespace="default",
-        annotations=told or {},
+        annotations=given or {},
         linux=LinuxPod(cgroup_parent=f"/kubepods.slice/kubepods-pod{name}.slice"),
     )
 
@@ -155,7 +172,19 @@ def fresh_policy(kind: str) -> ResourcePolicy:
 
 
 _SPECS: Final = {
+    "NonePolicy": "{}",
     "StaticPolicy": "{reservedResources: {cpu: 1}}",
+    "StaticPlusPolicy": "{reservedResources: {cpu: 1}}",
+    "StaticPoolsPolicy": (
+        "{pools: [{name: own, exclusive: true, cpuLists: [{cpus: 4-5}]}, "
+        "{name: shared, cpuLists: [{cpus: 0-3}]}]}"
+    ),
+    "DynamicPoolsPolicy": (
+        "{reservedResources: {cpu: 1}, pools: [{name: own, namespaces: [default]}]}"
+    ),
+    "PodpoolsPolicy": (
+        "{reservedResources: {cpu: 1}, pools: [{name: own, cpu: 2, instances: 1}]}"
+    ),
     "TopologyAwarePolicy": "{reservedResources: {cpu: 1}, preferSharedCPUs: true}",
     "BalloonsPolicy": (
         "{reservedResources: {cpu: 1}, balloonTypes: "
@@ -221,12 +250,50 @@ MACHINES: Final = (
     "2s2n4c2t hugepages=2Mi:256 cxl=2x8Gi:movable offline=3",
     "2s1d2n2c ids=0,2,4,6 distances=10,20,20,20;20,10,20,20;20,20,10,20;20,20,20,10",
 )
+CLAIMS: Final = (
+    '{"claims": {"c-1": {"uid": "c-1", "driver": "dra.cpu", "name": "shop/four", '
+    '"cpus": "4-7", "pods": ["u-1"]}}, "containers": {"a": {"id": "a", "pod": "p", '
+    '"pod_uid": "u-1", "title": "shop/web/main", "claims": ["c-1"], "cpus": "4-7"}}}'
+)
+VARIABLES: Final = ("DRA_CPUSET_c-1=0-3,8", "A=1\nDRA_CPUSET_a=1\nDRA_CPUSET_b=2")
 CACHED: Final = Document("kind: x\n", DocumentSource.RUNTIME)
 
 HEADS: Final = (
     "GET /v1/events?since=7&follow=1 HTTP/1.1\r\nHost: h\r\n\r\n",
     "PUT /v1/log HTTP/1.1\r\nHost: h\r\nContent-Length: 44\r\n\r\n",
     "GET /v1/explain?pod=shop%2Fa&container=main HTTP/1.0\r\n\r\n",
+)
+
+KUBECONFIGS: Final = (
+    (
+        "current-context: a\n"
+        "contexts: [{name: a, context: {cluster: b, user: c, namespace: d}}]\n"
+        "clusters: [{name: b, cluster: {server: 'https://[::1]:6443', "
+        "certificate-authority-data: YQ==, insecure-skip-tls-verify: true}}]\n"
+        "users: [{name: c, user: {tokenFile: t, client-key: k, "
+        "client-certificate: c}}]\n"
+    ),
+    (
+        "current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\n"
+        "clusters: [{name: b, cluster: {server: 'https://x'}}]\n"
+        "users: [{name: c, user: {exec: {command: x}}}]\n"
+    ),
+)
+
+WATCHES: Final = (
+    (
+        '{"type":"ADDED","object":{"metadata":{"name":"a","uid":"u","resourceVersion":"2",'
+        '"generation":1,"labels":{"x":"y"}},"data":{"policy":"x"}}}'
+    ),
+    (
+        '{"type":"ERROR","object":{"kind":"Status","code":429,"message":"busy",'
+        '"details":{"retryAfterSeconds":1}}}'
+    ),
+    (
+        '{"metadata":{"resourceVersion":"9","continue":"x"},"items":[{"metadata":{"name":'
+        '"a","uid":"u","resourceVersion":"2"}}]}'
+    ),
+    '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"}}}',
 )
 
 RESOURCES: Final = (
@@ -240,3 +307,83 @@ RESOURCES: Final = (
         }
     ),
 )
+
+
+SPOOLED: Final = encode_spool(
+    SpoolHeader("StaticPolicy", "default", "kube-system", "u1", 3, "7", "worker-1"),
+    "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\n",
+).decode()
+
+REVIEWS: Final = tuple(
+    json.dumps(
+        {
+            "apiVersion": "admission.k8s.io/v1",
+            "kind": "AdmissionReview",
+            "request": {
+                "uid": "u1",
+                "operation": operation,
+                "resource": {"group": "", "version": "v1", "resource": "pods"},
+                "object": {
+                    "metadata": {
+                        "annotations": {"rdtclass.resource-policy.nri.io/pod": "gold"}
+                    },
+                    "spec": {
+                        "containers": [
+                            {"name": "c", "resources": {"limits": {"cpu": "500m"}}}
+                        ],
+                        "initContainers": [{"name": "i", "restartPolicy": "Always"}],
+                    },
+                },
+                "oldObject": None,
+            },
+        }
+    )
+    for operation in ("CREATE", "UPDATE")
+)
+
+CERTIFICATE: Final = """\
+-----BEGIN CERTIFICATE-----
+MIIBxzCCAW2gAwIBAgIUI6no4n2fJUlNtKlj9TGuoqscYOIwCgYIKoZIzj0EAwIw
+HTEbMBkGA1UEAwwSbnJpLXJlc21nci13ZWJob29rMB4XDTI2MTEyNTAwMzExOVoX
+DTI5MDIyNzAwMzExOVowHTEbMBkGA1UEAwwSbnJpLXJlc21nci13ZWJob29rMFkw
+EwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE/KjTA6ro9ZP9ivlnXAAxD2A8BhUDMmOX
+AiiVUQw4C4EphGqVd54AwvNPTIBHbAIkzUJFSJxZRXa7dFRA8ZSoqaOBijCBhzAM
+BgNVHRMBAf8EAjAAMA4GA1UdDwEB/wQEAwIHgDATBgNVHSUEDDAKBggrBgEFBQcD
+ATAdBgNVHQ4EFgQUPrr/kH8aWFZjp2TWjXH8Ux5M6NQwHwYDVR0jBBgwFoAUrWpB
+UAJJ6U3kLVLaVE40l3DWYIYwEgYDVR0RBAswCYIHYS5iLnN2YzAKBggqhkjOPQQD
+AgNIADBFAiEAwE3nOhMJwFyPFw54FT2CgaJ8jLlRsXBaCr8uO4ZZv1YCIHsIzP8M
+aSkFsYXh1Rowx+9ghAt1NkM6TpMa0mqYewUh
+-----END CERTIFICATE-----
+"""
+
+ADJUSTMENTS: Final = (
+    """\
+- apiVersion: criresmgr.intel.com/v1alpha1
+  kind: Adjustment
+  metadata: {name: a, namespace: kube-system, uid: u1, generation: 2}
+  spec:
+    scope:
+    - nodes: [node-1, worker-*]
+      containers: [{key: ":,:pod/name,name", operator: Matches, values: ["*:*"]}]
+    resources: {requests: {cpu: 750m, memory: 500Mi}, limits: {cpu: 1500m}}
+    classes: {rdt: gold, blockio: fast}
+    toptierLimit: 500Mi
+""",
+    "[]",
+)
+
+
+def kubelets_pods() -> Iterator[str]:
+    """Yield pods as the kubelet sends them, a character for each byte."""
+    asked = {"cpu": "1m", "memory": "1Gi"}
+    limits = {"cpu": "2", "memory": "2Gi", "vendor.com/gpu": "1"}
+    one = kubelet.pod(
+        "uid-1",
+        kubelet.container("log", asked, restart_policy="Always"),
+        kubelet.container("web", asked, limits),
+    )
+    one.spec.resources.CopyFrom(kubelet.resources(asked, limits))
+    one.status.containerStatuses.append(
+        kubelet.status("web", asked, limits, allocated=asked.items())
+    )
+    yield one.SerializeToString().decode("latin-1")

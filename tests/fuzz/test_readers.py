@@ -27,6 +27,8 @@ FOUND = [
     ("configuration", "a: &a [*a]"),
     ("machine in words", "8192s"),
     ("/proc/pressure/cpu", "some avg10=..12 avg60=1.00 avg300=0.10 total=5"),
+    ("/proc/stat", "cpu0 ² 2 3 4 5"),
+    ("/proc/stat", "cpu0 1 2 3 4 " + "9" * 5000),
     ("/proc/1/mountinfo", "22 1 :1 / / rw - ext4 /dev/sda1 rw"),
     ("/var/lib/kubelet/cpu_manager_state", "[" * 100_000),
     ("/var/lib/kubelet/config.yaml", "a" + "\n" * 60_000 + "b"),

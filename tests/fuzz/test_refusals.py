@@ -21,7 +21,7 @@ CPUS = st.sampled_from([0.1, 1, 3, 7, 40])
 
 
 def everything(policy: ResourcePolicy) -> tuple[Any, ...]:
-    """Return what is in force and who has what."""
+    """Return what is in force and what is granted."""
     document = policy.configuration.document
     return policy.policy, policy.state, policy.config, policy.machine, document
 
@@ -48,11 +48,11 @@ def test_a_document_counts_as_a_whole_or_not_at_all(
 @pytest.mark.parametrize("kind", samples.KINDS)
 @given(mutants(samples.annotated()), mutants(samples.RESOURCES), CPUS)
 def test_a_creation_counts_as_a_whole_or_not_at_all(
-    kind: str, told: str, resources: str, cpus: float
+    kind: str, reported: str, resources: str, cpus: float
 ) -> None:
     policy = samples.busy_policy(kind)
     before = everything(policy)
-    texts = {**texts_of(told), "noderesource.dev/resources": resources}
+    texts = {**texts_of(reported), "noderesource.dev/resources": resources}
     pod, container = samples.pod("new", texts), samples.container("new", cpus)
 
     try:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.control.http import serve
+from nri_resmgr.control.http_server import serve
 from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
 from tests.control.daemon_parts import Parts, make_parts
@@ -118,7 +118,7 @@ def test_numbers_that_are_none_are_refused(served: Served, query: str) -> None:
     assert answer.status == 400
 
 
-def test_who_has_said_all_still_reads_all(served: Served) -> None:
+def test_what_has_said_all_still_reads_all(served: Served) -> None:
     for _ in range(1000):  # in several pieces
         served.parts.history.note("drift")
     answer = served.answer_to(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")

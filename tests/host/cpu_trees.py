@@ -94,7 +94,7 @@ def idle(cpus: Iterable[int], names: tuple[str, ...] = _CSTATES) -> dict[str, st
 
 
 def uncore(*folders: str) -> dict[str, str]:
-    """Uncore domains; those of TPMI tell their package in a file."""
+    """Uncore domains; those of TPMI name their package in a file."""
     files: dict[str, str] = {}
     for name in folders or ("package_00_die_00", "package_01_die_00"):
         folder = f"{CPU}/intel_uncore_frequency/{name}"

@@ -7,6 +7,7 @@ import socket
 import threading
 from pathlib import Path
 
+from nri_resmgr.classes.irq.irqbalance import Bans
 from nri_resmgr.values import CpuSet
 
 _READ = 500  # bytes; what is longer is cut
@@ -28,6 +29,11 @@ class Balancer:
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
+    @property
+    def bans(self) -> Bans:
+        """The bans in force."""
+        return Bans(self._cpus, frozenset(map(int, self._interrupts)))
+
     def close(self) -> None:
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as line:
             line.connect(self._listener.getsockname())
@@ -45,9 +51,6 @@ class Balancer:
                 line.sendall(self._answer(text).encode())
 
     def _answer(self, text: str) -> str:
-        if text == "setup":
-            rows = [f"IRQ {n} LOAD 0 DIFF 0 CLASS 0 " for n in self._interrupts]
-            return f"SLEEP 10 {''.join(rows)}BANNED {self._cpus.mask()}"
         self.requests.append(text)
         if text.startswith("settings ban irqs "):
             words = text.split()[3:]

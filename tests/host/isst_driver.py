@@ -1,10 +1,10 @@
-"""A Speed Select driver that remembers what it was told, as hardware does."""
+"""A Speed Select driver that keeps what was written, as hardware does."""
 
 from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import Structure, c_uint8, c_uint32, sizeof
 from typing import Any
@@ -31,6 +31,21 @@ from tests.host.isst_header import (
 from tests.host.isst_mailbox import mailbox
 
 ORDERS = (ClosOrder.PROPORTIONAL, ClosOrder.ORDERED)
+
+
+class RecordedIsst(msgspec.Struct, frozen=True):
+    """A device as recorded requests and replies; all other requests fail.
+
+    Attributes:
+        replies: Ioctl and its data to result and data.
+    """
+
+    replies: Mapping[tuple[int, bytes], tuple[int, bytes]]
+
+    def call(self, request: int, data: bytes) -> tuple[int, bytes]:
+        if (request, data) not in self.replies:
+            raise OSError(errno.ENOTTY, os.strerror(errno.ENOTTY))
+        return self.replies[request, data]
 
 
 class FeatureControl(Structure):
@@ -110,29 +125,29 @@ class IsstDriver:
         )
 
     def _feature(self, data: bytes) -> tuple[int, bytes]:
-        told = FeatureControl.from_buffer_copy(data)
-        punit = self.punit(told.socket_id, told.power_domain_id)
-        base, turbo = (switch(told.feature >> bit & 1) for bit in (0, 1))
+        given = FeatureControl.from_buffer_copy(data)
+        punit = self.punit(given.socket_id, given.power_domain_id)
+        base, turbo = (switch(given.feature >> bit & 1) for bit in (0, 1))
         assert base is punit.base or punit.base is Feature.UNSUPPORTED
         self._change(punit, turbo=turbo)
         return 0, data
 
     def _power(self, data: bytes) -> tuple[int, bytes] | None:
-        told = CorePower.from_buffer_copy(data)
-        if not told.get_set:
+        given = CorePower.from_buffer_copy(data)
+        if not given.get_set:
             return None
-        punit = self.punit(told.socket_id, told.power_domain_id)
-        order = ORDERS[told.priority_type]
-        self._change(punit, power=switch(told.enable), order=order)
+        punit = self.punit(given.socket_id, given.power_domain_id)
+        order = ORDERS[given.priority_type]
+        self._change(punit, power=switch(given.enable), order=order)
         return 0, data
 
     def _clos(self, data: bytes) -> tuple[int, bytes] | None:
-        told = ClosParam.from_buffer_copy(data)
-        if not told.get_set:
+        given = ClosParam.from_buffer_copy(data)
+        if not given.get_set:
             return None
-        punit = self.punit(told.socket_id, told.power_domain_id)
-        limits = told.min_freq_mhz // 100, told.max_freq_mhz // 100
-        self._limit(punit, told.clos, told.prop_prio, *limits)
+        punit = self.punit(given.socket_id, given.power_domain_id)
+        limits = given.min_freq_mhz // 100, given.max_freq_mhz // 100
+        self._limit(punit, given.clos, given.prop_prio, *limits)
         return 0, data
 
     def _limit(
@@ -157,9 +172,9 @@ class IsstDriver:
             for n in range(head.cmd_count)
         ]
         assert len(data) == sizeof(head) + sum(map(sizeof, items))
-        for told in items:
-            punit = self.punit(told.socket_id, told.power_domain_id)
-            self._move(punit, told.logical_cpu, told.clos)
+        for given in items:
+            punit = self.punit(given.socket_id, given.power_domain_id)
+            self._move(punit, given.logical_cpu, given.clos)
         return 0, data
 
     def _move(self, punit: Punit, core: int, number: int) -> None:
@@ -176,21 +191,21 @@ class IsstDriver:
         items = [
             IoReg.from_buffer_copy(data, 4 + at) for at in range(0, len(data) - 4, 16)
         ]
-        for told in items:
-            if told.read_write:
-                self._set_register(self._of_cpu(told.logical_cpu), told)
+        for given in items:
+            if given.read_write:
+                self._set_register(self._of_cpu(given.logical_cpu), given)
             else:
-                punit = self._of_cpu(told.logical_cpu)
-                told.value = self._register(punit, told.reg)
+                punit = self._of_cpu(given.logical_cpu)
+                given.value = self._register(punit, given.reg)
         return len(items), commands(c_uint32(len(items)), items)
 
-    def _set_register(self, punit: Punit, told: IoReg) -> None:
-        if told.reg >= 0x20:
-            self._move(punit, (told.reg - 0x20) // 4, told.value >> 16)
+    def _set_register(self, punit: Punit, given: IoReg) -> None:
+        if given.reg >= 0x20:
+            self._move(punit, (given.reg - 0x20) // 4, given.value >> 16)
             return
-        assert told.value & 0xFF00000F == 0x7F00000F, "bits that are none of ours"
-        weight, low, high = told.value >> 4, told.value >> 8, told.value >> 16
-        number = (told.reg - 0x08) // 4
+        assert given.value & 0xFF00000F == 0x7F00000F, "bits that are none of ours"
+        weight, low, high = given.value >> 4, given.value >> 8, given.value >> 16
+        number = (given.reg - 0x08) // 4
         self._limit(punit, number, weight & 0xF, low & 0xFF, high & 0xFF)
 
     def _register(self, punit: Punit, reg: int) -> int:
@@ -205,19 +220,19 @@ class IsstDriver:
         )
 
     def _letters(self, data: bytes) -> tuple[int, bytes] | None:
-        told = MboxCmd.from_buffer_copy(data, 4)
-        punit = self._of_cpu(told.logical_cpu)
-        match told.command, told.sub_command, told.parameter:
+        given = MboxCmd.from_buffer_copy(data, 4)
+        punit = self._of_cpu(given.logical_cpu)
+        match given.command, given.sub_command, given.parameter:
             case 0x7F, 0x02, 0:
                 # The base frequency's bit has to stay as it was.
                 on = punit.base is Feature.ON
-                assert bool(told.req_data & 1 << 17) is on
-                self._change(punit, turbo=switch(told.req_data >> 16 & 1))
+                assert bool(given.req_data & 1 << 17) is on
+                self._change(punit, turbo=switch(given.req_data >> 16 & 1))
             case 0x95, 0x03, 0:
-                self._change(punit, power=switch(told.req_data >> 16 & 1))
+                self._change(punit, power=switch(given.req_data >> 16 & 1))
             case 0xD0, 0x02, 0x100:
-                assert switch(told.req_data >> 1 & 1) is punit.power
-                self._change(punit, order=ORDERS[told.req_data >> 2 & 1])
+                assert switch(given.req_data >> 1 & 1) is punit.power
+                self._change(punit, order=ORDERS[given.req_data >> 2 & 1])
             case _:
                 return None
         return 1, data

@@ -161,8 +161,8 @@ def class_of(punit: Punit, core: Core) -> int:
 
 
 def platform(api: int, *, mbox: int = 1, mmio: int = 1) -> Replies:
-    told = PlatformInfo(api, 1, 64, mbox, mmio)
-    return {(ioc("r", 0), bytes(8)): (0, bytes(told))}
+    answer = PlatformInfo(api, 1, 64, mbox, mmio)
+    return {(ioc("r", 0), bytes(8)): (0, bytes(answer))}
 
 
 def numbers(machine: Machine, number_of: dict[int, int]) -> Replies:
@@ -173,8 +173,8 @@ def numbers(machine: Machine, number_of: dict[int, int]) -> Replies:
         part = firsts[start : start + 64]
         count = c_uint32(len(part))
         asked = commands(count, (CpuMap(cpu, 0) for cpu in part))
-        told = commands(count, (CpuMap(cpu, number_of[cpu]) for cpu in part))
-        replies[ioc("rw", 1), asked] = (len(part), told)
+        answer = commands(count, (CpuMap(cpu, number_of[cpu]) for cpu in part))
+        replies[ioc("rw", 1), asked] = (len(part), answer)
     return replies
 
 
@@ -196,18 +196,18 @@ def tpmi(machine: Machine) -> Replies:
                 bytes(CpuMask(*where, 1, fast)),
             )
         if punit.turbo is not Feature.UNSUPPORTED:
-            told = TurboFreqInfo(*where, 6, 8, 6)
+            answer = TurboFreqInfo(*where, 6, 8, 6)
             for n, bucket in enumerate(punit.buckets):
-                told.bucket_core_counts[n] = bucket.cores
-                told.trl_freq_mhz[0][n] = bucket.max // 1000
-                told.trl_freq_mhz[1][n] = 1  # wide vectors are slower
-            replies[ioc("r", 16), bytes(TurboFreqInfo(*where))] = (0, bytes(told))
+                answer.bucket_core_counts[n] = bucket.cores
+                answer.trl_freq_mhz[0][n] = bucket.max // 1000
+                answer.trl_freq_mhz[1][n] = 1  # wide vectors are slower
+            replies[ioc("r", 16), bytes(TurboFreqInfo(*where))] = (0, bytes(answer))
     return replies
 
 
 def _profiles(punit: Punit) -> Replies:
     where = (punit.package, punit.id)
-    told = PerfLevelInfo(
+    answer = PerfLevelInfo(
         *where,
         level_mask=sum(1 << level for level in punit.levels),
         current_level=punit.level,
@@ -217,19 +217,19 @@ def _profiles(punit: Punit) -> Replies:
         sst_tf_support=punit.turbo is not Feature.UNSUPPORTED,
         sst_bf_support=punit.base is not Feature.UNSUPPORTED,
     )
-    return {(ioc("rw", 9), bytes(PerfLevelInfo(*where))): (0, bytes(told))}
+    return {(ioc("rw", 9), bytes(PerfLevelInfo(*where))): (0, bytes(answer))}
 
 
 def _power(machine: Machine, punit: Punit) -> Replies:
     where = (0, punit.package, punit.id)
     supported = punit.power is not Feature.UNSUPPORTED
-    told = CorePower(
+    answer = CorePower(
         *where,
         enable=punit.power is Feature.ON,
         supported=supported,
         priority_type=punit.order is ClosOrder.ORDERED,
     )
-    replies = {(ioc("rw", 6), bytes(CorePower(*where))): (0, bytes(told))}
+    replies = {(ioc("rw", 6), bytes(CorePower(*where))): (0, bytes(answer))}
     if not supported:
         return replies
     for n, clos in enumerate(punit.clos):

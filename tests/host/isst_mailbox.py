@@ -25,8 +25,8 @@ CONFIG_TDP, CONFIG_CLOS, READ_PM_CONFIG = 0x7F, 0xD0, 0x94
 
 def letter(cpu: int, command: int, sub: int, data: int, answer: int) -> Replies:
     asked = MboxCmd(cpu, 0, data, 0, command, sub, 0)
-    told = MboxCmd(cpu, 0, data, answer, command, sub, 0)
-    return {(ioc("rw", 3), commands(ONE, [asked])): (1, commands(ONE, [told]))}
+    reported = MboxCmd(cpu, 0, data, answer, command, sub, 0)
+    return {(ioc("rw", 3), commands(ONE, [asked])): (1, commands(ONE, [reported]))}
 
 
 def mailbox(machine: Machine) -> Replies:
@@ -105,6 +105,6 @@ def _registers(machine: Machine, punit: Punit) -> Replies:
         part = pairs[start : start + 64]
         count = c_uint32(len(part))
         asked = commands(count, (IoReg(0, cpu, reg, 0) for reg, _ in part))
-        told = commands(count, (IoReg(0, cpu, reg, value) for reg, value in part))
-        replies[ioc("w", 2), asked] = (len(part), told)
+        reported = commands(count, (IoReg(0, cpu, reg, value) for reg, value in part))
+        replies[ioc("w", 2), asked] = (len(part), reported)
     return replies

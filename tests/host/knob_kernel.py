@@ -30,7 +30,7 @@ class Kernel:
     """Files in memory.
 
     Attributes:
-        files: Path to text, as the kernel tells it.
+        files: Path to text, as the kernel writes it.
         refusals: Path to the error number that a write gets.
         writes: Every write that was taken.
     """

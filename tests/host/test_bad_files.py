@@ -38,7 +38,7 @@ def with_file(path: str, text: str | None) -> RecordedTree:
 @pytest.mark.parametrize(
     ("path", "text", "why"),
     [
-        pytest.param(f"{CPU}/online", "", "no CPU is online", id="nobody online"),
+        pytest.param(f"{CPU}/online", "", "no CPU is online", id="no CPU online"),
         pytest.param(f"{CPU}/online", "0-", "not a CPU", id="a list cut short"),
         pytest.param(f"{CPU}/present", "0-3", "lacks online CPU 4-7", id="not present"),
         pytest.param(
@@ -125,20 +125,20 @@ def test_a_missing_file_is_named(path: str) -> None:
     assert str(caught.value) == f"{path}: no such file"
 
 
-def test_cpus_that_no_node_has_are_told() -> None:
+def test_cpus_that_no_node_has_are_reported() -> None:
     with pytest.raises(BadHostFile, match="no CPU 6-7") as caught:
         read_machine(with_file(f"{NODE}/node1/cpulist", "2-3"))
 
     assert caught.value.path == f"{NODE}/node*/cpulist"
 
 
-def test_caches_that_overlap_are_told() -> None:
-    # CPU 2 finds itself outside of the cache that CPU 0 told of.
+def test_caches_that_overlap_are_reported() -> None:
+    # CPU 2 finds itself outside of the cache that CPU 0 reported.
     with pytest.raises(BadHostFile, match="but CPU 0-1,4-5 shares another one"):
         read_machine(with_file(f"{CPU}/cpu2/cache/index3/shared_cpu_list", "0-7"))
 
 
-def test_a_cpu_of_two_kinds_is_told() -> None:
+def test_a_cpu_of_two_kinds_is_reported() -> None:
     files = {"/sys/devices/cpu_core/cpus": "0-7", "/sys/devices/cpu_atom/cpus": "3,7"}
     tree = RecordedTree({**GOOD.files, **files}, GOOD.links)
 
@@ -146,7 +146,7 @@ def test_a_cpu_of_two_kinds_is_told() -> None:
         read_machine(tree)
 
 
-def test_frequencies_the_wrong_way_round_are_told() -> None:
+def test_frequencies_the_wrong_way_round_are_reported() -> None:
     policy = f"{CPU}/cpufreq/policy0"
     files = {
         f"{policy}/affected_cpus": "0 4",
@@ -158,7 +158,7 @@ def test_frequencies_the_wrong_way_round_are_told() -> None:
         read_machine(RecordedTree({**GOOD.files, **files}, GOOD.links))
 
 
-def test_a_folder_in_the_place_of_a_file_is_told(tmp_path: Any) -> None:
+def test_a_folder_in_the_place_of_a_file_is_reported(tmp_path: Any) -> None:
     (tmp_path / "file").mkdir()
 
     with pytest.raises(UnreadableHostFile, match="/file: Is a directory"):

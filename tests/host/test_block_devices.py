@@ -19,7 +19,6 @@ from nri_resmgr.classes.blockio import (
 from nri_resmgr.host.block_devices import (
     find_block_devices,
     find_features,
-    read_features,
 )
 from nri_resmgr.host.tree import HostTree
 
@@ -165,7 +164,7 @@ def part_of_sda(path: str) -> Notice:
         pytest.param(
             "/dev/disk/by-id/ata-b*",
             MatchedDevices((SDB, SDA), (part_of_sda("/dev/disk/by-id/ata-b-part1"),)),
-            id="a link to a partition is told as it was found",
+            id="a link to a partition is reported as it was found",
         ),
         pytest.param(
             "/dev/xvd*", nothing(NoticeKind.NO_MATCH, "/dev/xvd*"), id="no match"
@@ -204,7 +203,7 @@ def test_a_star_ends_at_a_slash(root: Path) -> None:
     assert found.devices == (SDB,)
 
 
-def test_a_pattern_that_cannot_be_read_is_told(root: Path) -> None:
+def test_a_pattern_that_cannot_be_read_is_reported(root: Path) -> None:
     (root / "sys/dev/block/8:16").unlink()
     (root / "sys/dev/block/8:16").mkdir()
     (root / "sys/dev/block/8:16/partition").mkdir()
@@ -224,10 +223,13 @@ def test_features_are_read_from_a_cgroup(tmp_path: Path) -> None:
     tree = HostTree(tmp_path)
 
     expected = Features(True, "io.bfq.weight", "io.bfq.weight", True)
-    assert read_features(tree, "/sys/fs/cgroup/kubepods.slice", is_v2=True) == expected
-    assert read_features(tree, "/sys/fs/cgroup/none", is_v2=True) == Features(
-        True, has_throttles=False
+    assert (
+        Features.of(frozenset(tree.names("/sys/fs/cgroup/kubepods.slice")), is_v2=True)
+        == expected
     )
+    assert Features.of(
+        frozenset(tree.names("/sys/fs/cgroup/none")), is_v2=True
+    ) == Features(True, has_throttles=False)
 
 
 TOP = "/sys/fs/cgroup"
@@ -262,9 +264,9 @@ NOTHING = Features(True, has_throttles=False)
         pytest.param(
             ("io.stat", "io.max", "a.slice/cpu.max", "cgroup.controllers"),
             THROTTLED,
-            id="nobody has it yet, but somebody can",
+            id="no cgroup has it yet, but one can",
         ),
-        pytest.param(("a.slice/cpu.max",), NOTHING, id="nobody can have it"),
+        pytest.param(("a.slice/cpu.max",), NOTHING, id="no cgroup can have it"),
         pytest.param((), NOTHING, id="no cgroups"),
     ],
 )

@@ -24,11 +24,11 @@ from nri_resmgr.classes.blockio import (
     patterns_of,
     resolve,
 )
-from nri_resmgr.config.blockio import read_block_io
+from nri_resmgr.config.blockio import read_block_io_classes
+from nri_resmgr.config.table import Table
 from nri_resmgr.host.block_devices import (
     find_block_devices,
     find_features,
-    read_features,
 )
 from nri_resmgr.host.cgroups.writes import write_cgroup_files
 from nri_resmgr.host.knobs.files import WritableHostTree
@@ -72,7 +72,7 @@ def cgroup() -> Iterator[OwnCgroup]:
     except OSError as reason:
         pytest.skip(f"no cgroup for block I/O can be made: {reason}")
     try:
-        features = read_features(TREE, str(folder), is_v2=is_v2)
+        features = Features.of(frozenset(TREE.names(str(folder))), is_v2=is_v2)
         if not features.has_throttles:
             pytest.skip("this kernel throttles no block devices")
         assert find_features(TREE, str(top), is_v2=is_v2) == features
@@ -103,7 +103,7 @@ def bfq(disks: list[BlockDevice]) -> Iterator[BlockDevice]:
     scheduler.write_text("bfq")
     yield msgspec.structs.replace(disks[0], scheduler="bfq")
     scheduler.write_text(disks[0].scheduler)
-    subprocess.run(("modprobe", "-r", "bfq"), check=False)  # as far as nobody uses it
+    subprocess.run(("modprobe", "-r", "bfq"), check=False)  # unless it is in use
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,9 @@ def disks() -> list[BlockDevice]:
 
 
 def class_of(*sets: object) -> BlockIoClass:
-    config = read_block_io({"Classes": {"some": list(sets)}})
+    config = read_block_io_classes(
+        Table("$", {"Classes": {"some": list(sets)}}), "Classes"
+    )
     return resolve(config, find_block_devices(TREE, patterns_of(config)))["some"]
 
 

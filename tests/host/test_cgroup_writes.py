@@ -21,7 +21,7 @@ class RefusingFiles(WritableHostTree):
             file.write(f"{text}\n")
 
 
-def test_each_line_is_written_and_each_refusal_is_told(tmp_path: Path) -> None:
+def test_each_line_is_written_and_each_refusal_is_reported(tmp_path: Path) -> None:
     folder = tmp_path / "sys/fs/cgroup/pod"
     folder.mkdir(parents=True)
     (folder / "io.max").touch()
@@ -41,7 +41,7 @@ def test_each_line_is_written_and_each_refusal_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_no_file_is_made_and_a_cgroup_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_no_file_is_made_and_a_cgroup_that_is_gone_is_reported(tmp_path: Path) -> None:
     (tmp_path / "pod").mkdir()
     tree = WritableHostTree(tmp_path)
 

@@ -78,7 +78,7 @@ def test_a_cgroup_has_cpus(
     assert cpus_of_cgroup(tree_with(tmp_path, files), path) == CpuSet.parse(cpus)
 
 
-def test_a_cgroup_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_cgroup_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(MissingHostFile) as found:
         cpus_of_cgroup(HostTree(tmp_path), "/system.slice")
 
@@ -87,14 +87,16 @@ def test_a_cgroup_that_is_not_there_is_told(tmp_path: Path) -> None:
     )
 
 
-def test_a_cgroup_without_cpus_is_as_none(tmp_path: Path) -> None:
+def test_a_cgroup_without_cpus_is_reported_with_its_file(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, {f"{ROOT}/cpuset/a/cpuset.cpus": "\n"})
 
-    with pytest.raises(MissingHostFile):
+    with pytest.raises(BadHostFile) as found:
         cpus_of_cgroup(tree, "a")
 
+    assert str(found.value) == ("/sys/fs/cgroup/cpuset/a/cpuset.cpus: it names no CPU")
 
-def test_a_bad_list_is_told_with_its_file(tmp_path: Path) -> None:
+
+def test_a_bad_list_is_reported_with_its_file(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, {f"{ROOT}/a/cpuset.cpus.effective": "0-x\n"})
 
     with pytest.raises(BadHostFile) as found:

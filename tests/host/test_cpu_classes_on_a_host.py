@@ -149,9 +149,9 @@ def test_whoever_comes_and_goes_no_driver_refuses_and_all_comes_back(
 
 
 def _is_known(path: str, files: Mapping[str, str]) -> bool:
-    """Tell whether a preference is refused because of the host's own governor.
+    """Return whether a preference is refused because of the host's own governor.
 
-    `check` tells of it: the class says nothing of governors.
+    `check` reports it: the class says nothing of governors.
     """
     folder, _, name = path.rpartition("/")
     return (

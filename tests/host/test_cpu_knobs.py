@@ -1,4 +1,4 @@
-"""What drivers tell of frequencies, idle states and uncore, from written-out files."""
+"""What drivers report of frequencies, idle states and uncore, by written files."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_server_with_intel_pstate(tmp_path: Path) -> None:
     )
 
 
-def test_acpi_cpufreq_shares_frequencies_and_tells_little(tmp_path: Path) -> None:
+def test_acpi_cpufreq_shares_frequencies_and_reports_little(tmp_path: Path) -> None:
     write(tmp_path, acpi_cpufreq())
 
     pairs = {0: "0,4", 1: "1,5", 2: "2,6", 3: "3,7"}

@@ -1,4 +1,4 @@
-"""What may be missing, what is taken instead, and that the log tells."""
+"""What may be missing, what is taken instead, and that it is logged."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ TIERS = "/sys/devices/virtual/memory_tiering"
 @pytest.mark.parametrize(
     ("tier", "kind"), [("2", MemoryKind.HBM), ("22", MemoryKind.CXL)]
 )
-def test_else_the_kernels_tiers_tell(tier: str, kind: MemoryKind) -> None:
+def test_else_the_kernels_tiers_report(tier: str, kind: MemoryKind) -> None:
     more = {
         f"{TIERS}/memory_tier4/nodelist": "0",
         f"{TIERS}/memory_tier{tier}/nodelist": "1",

@@ -1,4 +1,4 @@
-"""A watched file tells every change of what would be read."""
+"""A watched file reports every change of what would be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.file_watch import MAX_SIZE, WatchedFile
+from nri_resmgr.host.bounded import DOCUMENT
+from nri_resmgr.host.file_watch import WatchedFile
 from nri_resmgr.host.text_file import UnreadableFile
 
 
@@ -43,7 +44,7 @@ def test_what_has_only_just_been_written_is_read_once_more(tmp_path: Path) -> No
     assert not at_rest(path).has_changed()
 
 
-def test_who_has_never_read_has_something_to_read(tmp_path: Path) -> None:
+def test_what_has_never_read_has_something_to_read(tmp_path: Path) -> None:
     assert WatchedFile(str(tmp_path / "none")).has_changed()
 
 
@@ -72,7 +73,7 @@ def test_lost_permissions_show(tmp_path: Path) -> None:
     ("content", "why"),
     [
         pytest.param(b"\xff", "not UTF-8 at byte 0", id="not UTF-8"),
-        pytest.param(b"a" * (MAX_SIZE + 1), "more than 8 MiB", id="too large"),
+        pytest.param(b"a" * (DOCUMENT.most + 1), "it has 8.0 MiB", id="too large"),
     ],
 )
 def test_what_is_no_text_of_ours_is_refused(
@@ -85,7 +86,7 @@ def test_what_is_no_text_of_ours_is_refused(
         WatchedFile(str(path)).read()
 
 
-def test_what_is_no_file_is_refused_and_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_what_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UnreadableFile, match="is a directory"):
         WatchedFile(str(tmp_path)).read()

@@ -39,7 +39,7 @@ NEAR_NVME = Hint(NVME, CpuSet.parse("4-7"), NodeSet.of(1))
 NEAR_SDA = Hint(SDA, nodes=NodeSet.of(0))
 
 
-def test_the_first_folder_above_that_knows_tells() -> None:
+def test_the_first_folder_above_that_knows_reports() -> None:
     assert device_hints(TREE, NodeType.BLOCK, 259, 0) == (NEAR_NVME,)
     assert device_hints(TREE, NodeType.BLOCK, 8, 1) == (NEAR_SDA,)
 
@@ -63,7 +63,7 @@ def test_virtual_and_unknown_devices_give_no_hint() -> None:
     assert device_hints(TREE, NodeType.CHAR, 99, 99) == ()
 
 
-def test_what_a_device_told_is_remembered_for_a_while() -> None:
+def test_what_a_device_reported_is_remembered_for_a_while() -> None:
     files, clock = {f"{NVME}/numa_node": "1"}, [0.0]
     tree = RecordedTree(files=files, links={"/sys/dev/block/259:0": NVME})
     hints = DeviceHints(tree, lambda: clock[0])

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from nri_resmgr.host.machine.discovery import read_machine
@@ -16,14 +17,13 @@ from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.tree import HostTree, UnreadableHostFile
 from nri_resmgr.topology import Machine, MemoryKind
-from nri_resmgr.topology.memory_kinds import with_memory_kinds
 from nri_resmgr.topology.synthetic import parse_spec
 
 SYSTEM = "/sys/devices/system"
 ZONES = "/proc/zoneinfo"
 
 PLAIN = "2s2c memory=2Gi"
-# Block by block, as a kernel tells it; "managed" is what a balloon leaves.
+# Block by block, as a kernel lists it; "managed" is what a balloon leaves.
 ZONE = """\
 Node {node}, zone   Normal
   per-node stats
@@ -107,10 +107,10 @@ def test_a_change_gives_the_new_model_once(before: str, after: str) -> None:
 
 
 def shape(machine: Machine | None) -> object:
-    """Return all but the kinds of memory, which links tell that are not here."""
+    """Return all but the kinds of memory, which come from links that are not here."""
     assert machine is not None
-    kinds = dict.fromkeys(machine.memory_nodes, MemoryKind.DRAM)
-    return with_memory_kinds(machine, kinds)
+    nodes = (replace(node, kind=MemoryKind.DRAM) for node in machine.nodes)
+    return replace(machine, nodes=tuple(nodes))
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def shape(machine: Machine | None) -> object:
         ),
     ],
 )
-def test_memory_is_told_from_the_zones(after: str, *, noticed: bool) -> None:
+def test_memory_is_reported_from_the_zones(after: str, *, noticed: bool) -> None:
     host = Host.of(PLAIN, **{ZONES: zones(524_288, 524_288)})
     watch = HotplugWatch(host)
     host.files[ZONES] = after
@@ -203,7 +203,7 @@ def test_what_comes_back_before_it_could_be_read_is_no_change() -> None:
     assert (watch.poll(), watch.unsettled) == (None, None)
 
 
-def test_a_new_model_has_the_kinds_of_memory_that_the_user_told() -> None:
+def test_a_new_model_has_the_kinds_of_memory_that_the_user_reported() -> None:
     host = Host.of(PLAIN)
     watch = HotplugWatch(host, {2: MemoryKind.CXL})
     host.become(f"{PLAIN} dram=1x4Gi")
@@ -227,7 +227,7 @@ def test_a_live_host_is_watched_too(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Any) -> None:
+def test_a_file_that_cannot_be_read_is_reported(tmp_path: Any) -> None:
     write_tree(sysfs_files(parse_spec(PLAIN)), tmp_path)
     watch = HotplugWatch(HostTree(tmp_path))
     (tmp_path / f".{SYSTEM}/cpu/online").unlink()

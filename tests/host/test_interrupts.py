@@ -1,4 +1,4 @@
-"""Interrupts as the kernel tells of them."""
+"""Interrupts as the kernel reports them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_default_is_a_mask(tmp_path: Path) -> None:
     assert read_default_cpus(host(tmp_path)) == CpuSet.of(0, 1)
 
 
-def test_a_host_that_tells_nothing_has_no_interrupts(tmp_path: Path) -> None:
+def test_a_host_that_reports_nothing_has_no_interrupts(tmp_path: Path) -> None:
     tree = HostTree(tmp_path)
 
     assert (read_interrupts(tree), read_default_cpus(tree)) == ((), NO_CPUS)

@@ -1,4 +1,4 @@
-"""Whatever is desired, and wherever it is cut off: what nobody desires is as it was."""
+"""Whatever is desired, and wherever it is cut off: what is not desired is as it was."""
 
 from __future__ import annotations
 

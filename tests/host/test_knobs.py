@@ -94,7 +94,9 @@ def test_an_interrupt_that_cannot_be_moved_is_tried_once(
     assert (refused, drifts) == ({IRQ: words[why]}, ())
 
 
-def test_any_other_refusal_is_told_each_time_and_tried_again(state: StateDir) -> None:
+def test_any_other_refusal_is_reported_each_time_and_tried_again(
+    state: StateDir,
+) -> None:
     files = kernel(GOVERNOR=errno.EIO)
     knobs = knobs_of(files, state)
     reports = [knobs.apply({GOVERNOR: "performance"}) for _ in range(2)]
@@ -138,7 +140,7 @@ def test_a_file_that_cannot_be_put_back_stays_in_the_journal(state: StateDir) ->
     assert files.files == ORIGINALS
 
 
-def test_a_file_that_the_host_does_not_have_is_told(state: StateDir) -> None:
+def test_a_file_that_the_host_does_not_have_is_reported(state: StateDir) -> None:
     path = "/sys/devices/system/cpu/cpufreq/policy9/scaling_governor"
     report = knobs_of(kernel(), state).apply({path: "performance"})
 
@@ -175,7 +177,7 @@ def test_drift_is_seen_and_repaired_on_demand(state: StateDir) -> None:
     assert files.files[GOVERNOR] == "performance"
 
 
-def test_what_others_changed_is_put_back_and_told(state: StateDir) -> None:
+def test_what_others_changed_is_put_back_and_reported(state: StateDir) -> None:
     files = kernel()
     knobs = knobs_of(files, state)
     knobs.apply({GOVERNOR: "performance", MIN: "950"})

@@ -32,7 +32,7 @@ def state(policy: str) -> str:
         pytest.param(
             {CPU_STATE: state("static")},
             [("cpu", "static", CPU_STATE)],
-            id="its state tells of a flag, too",
+            id="its state has a flag, too",
         ),
         pytest.param(
             {MEMORY_STATE: state("Static"), CPU_STATE: state("none")},

@@ -1,16 +1,16 @@
-"""What the user tells of memory goes before all evidence."""
+"""What the user says of memory has precedence over all evidence."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.topology import Machine, MemoryKind
-from nri_resmgr.topology.memory_kinds import NodesWithoutMemory, with_memory_kinds
 from nri_resmgr.topology.synthetic import parse_spec
 
 DRAM, HBM = MemoryKind.DRAM, MemoryKind.HBM
@@ -25,7 +25,7 @@ def kinds(machine: Machine) -> str:
 
 
 @pytest.mark.parametrize(
-    ("told", "found"),
+    ("given", "found"),
     [
         pytest.param({}, "dram dram pmem cxl dram", id="nothing"),
         pytest.param({2: CXL}, "dram dram cxl cxl dram", id="against a region"),
@@ -35,14 +35,15 @@ def kinds(machine: Machine) -> str:
         ),
     ],
 )
-def test_what_was_told_is_found(told: dict[int, MemoryKind], found: str) -> None:
-    machine = read_machine(sysfs_files(MACHINE), told)
+def test_what_was_given_is_found(given: dict[int, MemoryKind], found: str) -> None:
+    machine = read_machine(sysfs_files(MACHINE), given)
 
     assert kinds(machine) == found
-    assert machine == with_memory_kinds(MACHINE, told)
+    nodes = (replace(n, kind=given.get(n.id, n.kind)) for n in MACHINE.nodes)
+    assert machine == replace(MACHINE, nodes=tuple(nodes))
 
 
-def test_nothing_is_guessed_of_what_was_told() -> None:
+def test_nothing_is_guessed_of_what_was_reported() -> None:
     files = sysfs_files(MACHINE).files
     bare = RecordedTree({key: files[key] for key in files if "access0" not in key})
     bare = msgspec.structs.replace(
@@ -55,9 +56,9 @@ def test_nothing_is_guessed_of_what_was_told() -> None:
 
 
 def test_other_kinds_are_measured_by_what_is_dram() -> None:
-    told = sysfs_files(MACHINE).files
+    given = sysfs_files(MACHINE).files
     speeds = {0: 800_000, 1: 200_000, 2: 200_000, 3: 100_000}
-    files = {key: told[key] for key in told if "dax" not in key and "/nd/" not in key}
+    files = {key: given[key] for key in given if "dax" not in key and "/nd/" not in key}
     for node, speed in speeds.items():
         folder = f"/sys/devices/system/node/node{node}/access0/initiators"
         files[f"{folder}/read_bandwidth"] = str(speed)
@@ -68,7 +69,7 @@ def test_other_kinds_are_measured_by_what_is_dram() -> None:
 
 
 @pytest.mark.parametrize("node", [4, 9])
-def test_memory_that_may_come_later_is_told_in_the_log(node: int) -> None:
+def test_memory_that_may_come_later_is_reported_in_the_log(node: int) -> None:
     with capture_logs() as logs:
         machine = read_machine(sysfs_files(MACHINE), {node: CXL})
 
@@ -82,33 +83,8 @@ def test_memory_that_may_come_later_is_told_in_the_log(node: int) -> None:
     ]
 
 
-def test_without_numa_the_one_node_is_told_too() -> None:
+def test_without_numa_the_one_node_is_reported_too() -> None:
     files = sysfs_files(parse_spec("1c memory=1Gi")).files
     tree = RecordedTree({key: files[key] for key in files if "/node" not in key})
 
     assert kinds(read_machine(tree, {0: HBM})) == "hbm"
-
-
-@pytest.mark.parametrize(
-    ("told", "sentence"),
-    [
-        pytest.param(
-            {9: CXL, 2: PMEM},
-            "a kind of memory is given for node 9, which has none; "
-            "nodes with memory: 0-3",
-            id="no such node",
-        ),
-        pytest.param(
-            {4: CXL},
-            "a kind of memory is given for node 4, which has none; "
-            "nodes with memory: 0-3",
-            id="a node without memory",
-        ),
-    ],
-)
-def test_a_machine_takes_no_kind_for_memory_that_is_not_there(
-    told: dict[int, MemoryKind], sentence: str
-) -> None:
-    with pytest.raises(NodesWithoutMemory) as refusal:
-        with_memory_kinds(MACHINE, told)
-    assert str(refusal.value) == sentence

@@ -49,7 +49,7 @@ def table_of(text: str, root: Path) -> MountTable:
         pytest.param("/mnt/twice/x", (8, 49), id="the last mount is on top"),
     ],
 )
-def test_the_mount_above_a_path_tells_its_device(
+def test_the_mount_above_a_path_reports_its_device(
     tmp_path: Path, path: str, device: tuple[int, int] | None
 ) -> None:
     assert table_of(TABLE, tmp_path).device_of(path) == device

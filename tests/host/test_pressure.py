@@ -30,7 +30,7 @@ def test_each_resource_has_its_lines(tmp_path: Path) -> None:
     }
 
 
-def test_kernels_without_pressure_tell_none(tmp_path: Path) -> None:
+def test_kernels_without_pressure_report_none(tmp_path: Path) -> None:
     write(tmp_path, "/proc/pressure/cpu", "")
 
     assert read_pressure(HostTree(tmp_path)) == {}

@@ -1,4 +1,4 @@
-"""Folders of files for containers: how they are written, and who is trusted."""
+"""Folders of files for containers: how they are written, and which are trusted."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_folder_holds_just_the_files_for_everybody_to_read(tmp_path: Path) -
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
-def test_who_has_a_file_open_keeps_the_old_text(tmp_path: Path) -> None:
+def test_what_has_a_file_open_keeps_the_old_text(tmp_path: Path) -> None:
     files = ResourceFiles(str(tmp_path))
     files.write("c1", TEXTS)
     with (tmp_path / "containers/c1/a.sh").open() as reader:
@@ -124,7 +124,7 @@ def test_a_link_in_place_of_a_file_is_replaced_not_followed(tmp_path: Path) -> N
     assert content(tmp_path / "run/containers/c1") == TEXTS
 
 
-def test_a_folder_that_somebody_removed_is_made_again(tmp_path: Path) -> None:
+def test_a_folder_that_another_removed_is_made_again(tmp_path: Path) -> None:
     files = ResourceFiles(str(tmp_path / "run"))
     files.write("c1", TEXTS)
     shutil.rmtree(tmp_path / "run")

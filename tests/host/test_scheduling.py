@@ -28,6 +28,7 @@ from nri_resmgr.values.scheduling import (
 )
 
 FOLDER: Final = "/cgroup"
+INHERITED: Final = os.nice(0)  # the nice value of a child
 
 # A process of several threads, the last of which says that it is there.
 _FAMILY: Final = """
@@ -97,7 +98,7 @@ def io_priorities(child: int) -> set[str]:
         ),
         pytest.param(
             SchedulingClass(name="x", policy=SchedulingPolicy.IDLE),
-            (os.SCHED_IDLE, 0),
+            (os.SCHED_IDLE, INHERITED),
             id="what may starve",
         ),
         pytest.param(
@@ -177,7 +178,7 @@ def test_only_the_first_threads_have_deadlines(tree: HostTree, child: int) -> No
     assert {os.sched_getscheduler(one) for one in others} == {os.SCHED_OTHER}
 
 
-def test_what_the_kernel_refuses_is_told(tree: HostTree) -> None:
+def test_what_the_kernel_refuses_is_reported(tree: HostTree) -> None:
     # There is no time for that in its period.
     impossible = SchedulingClass(
         name="odd",

@@ -1,4 +1,4 @@
-"""What the Speed Select driver tells is what the model says, or nothing is."""
+"""What the Speed Select driver reports is what the model says, or nothing is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files
-from nri_resmgr.host.recorded import RecordedIsst, RecordedTree
+from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.speed_select import isst
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.speed_select import (
@@ -27,6 +27,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
 from tests.examples import examples
 from tests.host import isst_header as header
+from tests.host.isst_driver import RecordedIsst
 from tests.host.isst_mailbox import letter, mailbox
 from tests.topology.speed_select import punits_of
 
@@ -70,7 +71,7 @@ def test_ioctls_have_the_kernels_numbers(
 
 
 @pytest.mark.parametrize(
-    ("layout", "told", "fields"),
+    ("layout", "answer", "fields"),
     [
         (isst.PLATFORM_INFO, header.PlatformInfo(1, 2, 3, 4, 5), (1, 2, 3, 4, 5)),
         (isst.CORE_POWER, header.CorePower(*range(6)), tuple(range(6))),
@@ -84,9 +85,9 @@ def test_ioctls_have_the_kernels_numbers(
     ],
 )
 def test_structures_are_laid_out_as_the_compiler_does(
-    layout: struct.Struct, told: Any, fields: tuple[int, ...]
+    layout: struct.Struct, answer: Any, fields: tuple[int, ...]
 ) -> None:
-    assert layout.unpack(bytes(told)) == fields
+    assert layout.unpack(bytes(answer)) == fields
 
 
 # Two punits in package 0, one in package 1, and two threads to a core.
@@ -127,8 +128,8 @@ def test_punits_of_tpmi() -> None:
     assert read(RICH, header.tpmi(RICH)) == (RICH, [])
 
 
-def facts_told(punit: Punit) -> Punit:
-    """Leave out what no driver could tell of a punit that lacks the feature."""
+def reported_facts(punit: Punit) -> Punit:
+    """Leave out what no driver could report of a punit that lacks the feature."""
     lacking: dict[str, Any] = {
         "buckets": tuple(sorted(punit.buckets, key=lambda b: b.cores))
     }
@@ -141,14 +142,14 @@ def facts_told(punit: Punit) -> Punit:
     return msgspec.structs.replace(punit, **lacking)
 
 
-def with_told_facts(machine: Machine) -> Machine:
-    punits = tuple(facts_told(punit) for punit in machine.speed_select)
+def with_given_facts(machine: Machine) -> Machine:
+    punits = tuple(reported_facts(punit) for punit in machine.speed_select)
     return msgspec.structs.replace(machine, has_speed_select=True, speed_select=punits)
 
 
-@given(punits_of(parse_spec("2s5c")).map(with_told_facts))
+@given(punits_of(parse_spec("2s5c")).map(with_given_facts))
 @examples(0.3)
-def test_tpmi_tells_the_facts_that_it_was_asked_about(machine: Machine) -> None:
+def test_tpmi_reports_the_facts_that_it_was_asked_about(machine: Machine) -> None:
     assert read(machine, header.tpmi(machine)) == (machine, [])
 
 
@@ -166,12 +167,12 @@ def with_profiles_of_a_mailbox(machine: Machine, last: int) -> Machine:
 @given(
     st.builds(
         with_profiles_of_a_mailbox,
-        punits_of(parse_spec("2s2d3c"), by_die=True).map(with_told_facts),
+        punits_of(parse_spec("2s2d3c"), by_die=True).map(with_given_facts),
         st.integers(0, 4),
     )
 )
 @examples(0.3)
-def test_a_mailbox_tells_the_facts_that_it_was_asked_about(machine: Machine) -> None:
+def test_a_mailbox_reports_the_facts_that_it_was_asked_about(machine: Machine) -> None:
     assert read(machine, mailbox(machine)) == (machine, [])
 
 
@@ -260,18 +261,18 @@ def test_answers_that_will_not_do(replies: header.Replies, why: str) -> None:
     assert (machine.speed_select, reasons) == ((), [why])
 
 
-def answered_with(key: tuple[int, Any], told: Any) -> header.Replies:
+def answered_with(key: tuple[int, Any], answer: Any) -> header.Replies:
     """Let TPMI answer one question about `ONE_DIE` in another way."""
     request, asked = key
-    return header.tpmi(ONE_DIE) | {(request, bytes(asked)): (0, bytes(told))}
+    return header.tpmi(ONE_DIE) | {(request, bytes(asked)): (0, bytes(answer))}
 
 
 def test_a_class_that_cannot_be_is_not_believed() -> None:
     head = header.ClosAssocHead(4, 0, 1)
     asked = header.commands(head, (header.ClosAssoc(0, 0, n, 0) for n in range(4)))
-    told = header.commands(head, (header.ClosAssoc(0, 0, n, n * 2) for n in range(4)))
+    answer = header.commands(head, (header.ClosAssoc(0, 0, n, n * 2) for n in range(4)))
 
-    assert read(ONE_DIE, answered_with((isst.CLOS_ASSOC, asked), told)) == (
+    assert read(ONE_DIE, answered_with((isst.CLOS_ASSOC, asked), answer)) == (
         msgspec.structs.replace(ONE_DIE, speed_select=()),
         ["unknown class of service 6"],
     )

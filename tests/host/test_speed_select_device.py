@@ -13,12 +13,12 @@ from structlog.testing import capture_logs
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
-from nri_resmgr.host.recorded import RecordedIsst
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.speed_select import Clos, Feature, Punit
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
+from tests.host.isst_driver import RecordedIsst
 from tests.host.isst_header import tpmi
 
 DEVICE = "/dev/isst_interface"
@@ -75,7 +75,7 @@ def test_the_device_is_looked_for_below_the_hosts_root(tmp_path: Path) -> None:
 def test_a_device_that_cannot_be_opened_is_not_fatal(tmp_path: Path) -> None:
     write_tree(sysfs_files(PLAIN), tmp_path)
     (tmp_path / "dev").mkdir()
-    # Nobody listens at a socket's file, and not even root can open it.
+    # Nothing listens at a socket's file, and not even root can open it.
     command = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
     path = tmp_path / "dev/isst_interface"
     subprocess.run(

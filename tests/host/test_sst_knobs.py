@@ -1,4 +1,4 @@
-"""Speed Select is set as wanted, and as it was once nobody wants anything."""
+"""Speed Select is set as wanted, and as it was once nothing is wanted."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_originals_of_another_boot_are_dropped(state: StateDir) -> None:
     assert driver.writes == 0
 
 
-def test_what_is_refused_is_told_and_tried_again(state: StateDir) -> None:
+def test_what_is_refused_is_reported_and_tried_again(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     driver.refuses = errno.EPERM
     knobs = knobs_of(driver, state)
@@ -204,7 +204,7 @@ def test_what_others_change_is_seen_and_mended(state: StateDir) -> None:
     assert driver.machine.speed_select == WANTED
 
 
-def test_a_punit_that_is_gone_is_told(state: StateDir) -> None:
+def test_a_punit_that_is_gone_is_reported(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     lost = msgspec.structs.replace(WANTED[0], id=5)
     knobs = knobs_of(driver, state)
@@ -250,7 +250,7 @@ def whole_cores(draw: st.DrawFn, *, by_die: bool) -> Machine:
 
 
 def _possible(punit: Punit) -> Punit:
-    """Leave out what is not told of a punit, and turbo that no hardware would have."""
+    """Leave out what is not reported of a punit, and turbo of no real hardware."""
     is_lame = punit.turbo is Feature.ON and punit.power is not Feature.ON
     is_able = punit.power is not Feature.UNSUPPORTED
     return msgspec.structs.replace(
@@ -267,7 +267,7 @@ def test_a_profile_without_core_power_is_left_alone(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     knobs = knobs_of(driver, state)
     knobs.apply(WANTED[:1])
-    # Another profile was chosen, of which the punit tells less.
+    # Another profile was chosen, of which the punit reports less.
     less = msgspec.structs.replace(PUNIT, power=Feature.UNSUPPORTED, clos=())
     others = MACHINE.speed_select[1:]
     driver.machine = msgspec.structs.replace(MACHINE, speed_select=(less, *others))

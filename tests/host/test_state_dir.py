@@ -103,7 +103,7 @@ def test_the_last_five_that_made_no_sense_are_kept(state: StateDir) -> None:
     assert state.read("policy") is None
 
 
-def test_a_lock_keeps_others_out_and_says_who_has_it(state: StateDir) -> None:
+def test_a_lock_keeps_others_out_and_names_its_owner(state: StateDir) -> None:
     state.lock()
     state.lock()
     other = StateDir.open(state.path)
@@ -134,7 +134,7 @@ def test_a_lock_ends_with_a_process_that_is_killed(state: StateDir) -> None:
     state.lock()
 
 
-def test_a_lock_that_somebody_removes_is_made_again(state: StateDir) -> None:
+def test_a_lock_that_another_removes_is_made_again(state: StateDir) -> None:
     Path(state.path, "lock").write_text("123456 of an earlier one")
     state.lock()
 
@@ -161,7 +161,7 @@ Spoil = Callable[[Path], object]
         pytest.param(
             lambda d: d.chmod(0o703),
             "{d} can be written by others; chmod go-w {d}",
-            id="a directory that everybody may write to",
+            id="a directory that all may write to",
         ),
         pytest.param(
             lambda d: d.rename(d.with_name("real")) and d.symlink_to("real"),
@@ -222,7 +222,7 @@ def test_it_is_refused_where_others_may_have_been(
         pytest.param(
             lambda path: path.touch() or path.chmod(0o666),
             "can be written by others",
-            id="a file that everybody may write to",
+            id="a file that all may write to",
         ),
     ],
 )
@@ -237,13 +237,89 @@ def test_a_file_is_judged_when_it_is_read_and_when_it_is_locked(
         state.lock()
 
 
-def test_a_directory_that_is_gone_takes_nothing(state: StateDir) -> None:
+def in_use(path: str) -> bool:
+    other = StateDir.open(path)
+    try:
+        other.lock()
+    except StateInUse:
+        return True
+    finally:
+        other.close()
+    return False
+
+
+def test_without_its_lock_file_a_directory_is_still_locked(state: StateDir) -> None:
+    state.lock()
+    Path(state.path, "lock").unlink()
+
+    assert in_use(state.path)
+    state.close()
+    assert not in_use(state.path)
+
+
+def spoiled(state: StateDir, how: str) -> None:
+    folder = Path(state.path)
+    folder.rename(folder.with_name("old"))
+    if how == "made again":
+        folder.mkdir(0o700)
+
+
+@pytest.mark.parametrize("how", ["removed", "made again"])
+def test_a_directory_that_was_replaced_is_used_and_locked(
+    state: StateDir, how: str
+) -> None:
+    state.lock()
+    state.write("policy", "old")
+    before = len(tuple(Path("/proc/self/fd").iterdir()))
+    spoiled(state, how)
+    assert state.was_replaced()
+    state.write("policy", "text")
+
+    assert Path(state.path, "policy").read_text() == state.read("policy") == "text"
+    assert not state.was_replaced()
+    assert in_use(state.path)
+    assert len(tuple(Path("/proc/self/fd").iterdir())) == before
+    assert Path(state.path).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_another_process_made_again_is_not_written(
+    state: StateDir,
+) -> None:
+    state.lock()
+    spoiled(state, "removed")
+    other = StateDir.open(state.path)
+    other.lock()
+    for _ in range(2):
+        with pytest.raises(StateInUse, match="in use by process"):
+            state.write("policy", "text")
+    other.close()
+    state.write("policy", "text")
+
+    assert state.read("policy") == "text"
+
+
+def test_a_directory_that_cannot_be_opened_is_opened_later(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "state"
+    (tmp_path / "a").symlink_to("/proc/no")
+    state = StateDir.unopened(f"{folder}/")
+    with pytest.raises(StateUnusable, match="no such file or directory"):
+        state.read("policy")
+    (tmp_path / "a").unlink()
+    before = state.read("policy")
+    state.write("policy", "text")
+
+    assert (before, state.read("policy")) == (None, "text")
+    assert in_use(str(folder))
+    state.close()
+
+
+def test_a_directory_that_cannot_be_made_again_takes_nothing(state: StateDir) -> None:
     Path(state.path).rmdir()
-    with pytest.raises(StateUnusable, match="policy: no such file or directory"):
+    Path(state.path).touch()
+    with pytest.raises(UntrustedState, match="is no directory"):
         state.write("policy", "text")
-    assert state.read("policy") is None
 
 
-def test_a_directory_that_cannot_be_made_is_told() -> None:
+def test_a_directory_that_cannot_be_made_is_reported() -> None:
     with pytest.raises(StateUnusable, match="/proc/state: no such file or directory"):
         StateDir.open("/proc/state")

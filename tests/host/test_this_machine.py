@@ -54,8 +54,8 @@ def test_numactl_has_the_same_nodes() -> None:
     # A balloon may change the size between two looks: ask until it holds still.
     for _ in range(10):
         before = model_nodes(read_machine(HostTree("/")))
-        told = numactl_nodes(run(*NUMACTL))
+        shown = numactl_nodes(run(*NUMACTL))
         if before == model_nodes(read_machine(HostTree("/"))):
             break
 
-    assert told == before
+    assert shown == before

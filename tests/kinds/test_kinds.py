@@ -114,7 +114,17 @@ def test_a_kind_of_another_package_is_known_and_found(folder: Path) -> None:
 def test_an_unknown_kind_names_all_that_are_known(folder: Path) -> None:
     install(folder, pyproject("mine", "MinePolicy", "nowhere:KIND"))
 
-    expected = "BalloonsPolicy or MinePolicy or StaticPolicy or TopologyAwarePolicy"
+    kinds = (
+        "Balloons",
+        "DynamicPools",
+        "Mine",
+        "None",
+        "Podpools",
+        "StaticPlus",
+        "Static",
+        "StaticPools",
+    )
+    expected = " or ".join(f"{kind}Policy" for kind in (*kinds, "TopologyAware"))
     assert mistake("zzz") == f"unknown value, expected {expected}"
 
 

@@ -14,6 +14,7 @@ from nri_resmgr.config import API_VERSION, BadSetting, parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet, NodeSet
@@ -137,7 +138,8 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         types.append({"name": "given", "cpus": cpus} | draw(_MATCHING))
     options = draw(st.lists(st.sampled_from(_OPTIONS), max_size=2))
     spec = _joined([draw(st.sampled_from(_RESERVED)), *options])
-    return spec | _CLASSES | {"balloonTypes": types}
+    mode = draw(st.sampled_from(PodPlacement))
+    return spec | _CLASSES | {"placePods": mode.value, "balloonTypes": types}
 
 
 @st.composite

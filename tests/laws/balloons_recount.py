@@ -14,9 +14,9 @@ from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.settings import BalloonType, ShareLevel
 from nri_resmgr.policy.balloons.state import Balloon, BalloonsState
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
-from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values.scheduling import SchedulingClass
 
 Policy: TypeAlias = BalloonsPolicy
 State: TypeAlias = BalloonsState
@@ -129,14 +129,17 @@ def check_balloons(policy: Policy, state: State) -> None:
             if membership.balloon == name
         ]
         assert sorted(one.members) == sorted(members)
+        rooms = [r.spec for r in state.reserved_rooms.values() if r.balloon == name]
+        assert sorted(one.rooms) == sorted(spec.id for spec in rooms)
         requests = [state.ledger.spec_of(key).request for key in members]
+        requests += [spec.request for spec in rooms]
         assert one.load == sum(requests)
         assert one.cpus == cpus_of(one, state)
         assert one.reach & state.free == shared_by(one, policy, state)
         parts = tuple(state.balloons[part].type for part in one.parts)
         assert all(state.balloons[part].within == name for part in one.parts)
         assert not one.within or name in state.balloons[one.within].parts
-        assert not (one.within and one.members)
+        assert not (one.within and (one.members or one.rooms))
         if kind.balance_components:
             assert set(parts) < {*kind.components, ""}
             assert len(parts) == 1
@@ -151,7 +154,8 @@ def check_numbers(policy: Policy, state: State) -> None:
         own = [one for one in mine if not one.within]
         most = math.inf if kind.max_balloons is None else kind.max_balloons
         assert kind.min_balloons <= len(own) <= most, kind.name
-        assert sum(not one.members for one in own) <= kind.min_balloons, kind.name
+        empty = sum(not (one.members or one.rooms) for one in own)
+        assert empty <= kind.min_balloons, kind.name
 
 
 def short_leaves(policy: Policy, state: State) -> set[str]:
@@ -161,8 +165,9 @@ def short_leaves(policy: Policy, state: State) -> set[str]:
         if not one.within:
             kind = policy.settings.by_name[one.type]
             load = _limited(one.load, kind) if one.parts else one.load
+            used = bool(one.members or one.rooms)
             for leaf, part in leaves(one, state):
-                wanted = _size(load * part, leaf, policy, used=bool(one.members))
+                wanted = _size(load * part, leaf, policy, used=used)
                 assert len(leaf.cpus) <= wanted, leaf.name
                 if len(leaf.cpus) < wanted:
                     short.add(leaf.name)
@@ -229,13 +234,23 @@ def scheduling_of(spec: ContainerSpec, policy: Policy) -> SchedulingClass | None
 
 
 def could_take(spec: ContainerSpec, policy: Policy, state: State) -> bool:
-    """Return whether a balloon of a container's type, or a new one, has room for it."""
+    """Return whether a balloon of a container's type, or a new one, has room for it.
+
+    Beside a request, CPUs of containers without one are free if these can go to
+    reserved ones; and one without may be there itself.
+    """
     kind = policy.settings.by_name.get(type_of(spec, policy) or "")
     if kind is None or kind.components:
         return False
+    reserved = [one for one in state.balloons.values() if one.type == "reserved"]
+    may_leave = any(cpus_of(one, state) for one in reserved if not one.within)
+    if may_leave and makes_way(spec) and kind.max_cpus != 0:
+        return True
     mine = [one for one in state.balloons.values() if one.type == kind.name]
     rooms = [(one, one.load) for one in mine if not one.within]
     free = len(idle(policy, state))
+    if may_leave and spec.request:
+        free += lent_cpus(kind.name, policy, state)
     sizes: list[tuple[int, int]] = [
         (load, _most(one, kind, free)) for one, load in rooms
     ]
@@ -243,6 +258,26 @@ def could_take(spec: ContainerSpec, policy: Policy, state: State) -> bool:
     if may_make and free >= max(1, kind.min_cpus):
         sizes.append((0, _most(None, kind, free)))
     return any(size and load + spec.request <= 1000 * size for load, size in sizes)
+
+
+def makes_way(spec: ContainerSpec) -> bool:
+    return spec.request == 0 and spec.preferences.balloon == ""
+
+
+def lent_cpus(but: str, policy: Policy, state: State) -> int:
+    """Count the CPUs that balloons of other types have for containers that make way.
+
+    Each keeps its minimum, as all balloons may be among those that always exist.
+    """
+    count = 0
+    for one in state.balloons.values():
+        kind = policy.settings.by_name[one.type]
+        specs = [state.ledger.spec_of(key) for key in one.members]
+        if one.within or one.parts or one.rooms or kind.cpus or not specs:
+            continue
+        if one.type not in (but, "reserved") and all(map(makes_way, specs)):
+            count += len(one.cpus) - kind.min_cpus
+    return count
 
 
 def _most(balloon: Balloon | None, kind: BalloonType, free: int) -> int:
@@ -300,5 +335,7 @@ def snapshot(state: State) -> Mapping[str, Any]:
         "free": state.free,
         "memory": dict(state.memory.grants),
         "former_places": dict(state.former_places),
+        "reserved_rooms": dict(state.reserved_rooms),
+        "announced": dict(state.announced),
         "unsettled": state.unsettled,
     }

@@ -44,5 +44,5 @@ def content_of(
 ) -> Mapping[str, object]:
     sums = {page: dict(zones) for page, zones in accounts.sums.items() if zones}
     known = accounts.copy()
-    known.index_rows(grants)  # if nobody has had to give way so far
+    known.index_rows(grants)  # if no grant has been widened so far
     return {"sums": sums, "rows": {page: known.rows(page) for page in sums}}

@@ -25,6 +25,8 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.values import PolicyError
 from tests.laws.reborn import reborn
 
+_OF_OTHERS = (Rule.NOW_FITS, Rule.FELL_BACK)
+
 
 class Conditions(Protocol):
     """The parameters of a policy, and a recount of its states from scratch."""
@@ -118,12 +120,32 @@ class Node(RuleBasedStateMachine):
     def check(self, decision: Decision[Any]) -> None:
         """Check the reasons of a decision."""
         assert all(reason.rule in Rule for reason in decision.reasons)
+        # Those that had fallen back get more beside the container of the event.
+        for reason in decision.reasons:
+            if reason.container in self.why and reason.rule in _OF_OTHERS:
+                self.why[reason.container] = reason.rule
 
     def decided(self, event: Event) -> Decision[Any]:
         """Let the policy decide an event that it cannot refuse."""
         decision = self.decide(event)
         assert decision is not None
         return decision
+
+    def update_to(self, spec: ContainerSpec) -> None:
+        """Change the request of a container, which the policy may refuse."""
+        key, before = spec.id, self.specs.get(spec.id)
+        decision = self.decide(Updated(spec))
+        if decision is None:
+            assert before is not None
+            return
+        if before is not None:
+            _check_direction(before, spec, decision.reasons[0].rule)
+        self.specs[key] = spec
+        if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
+            self.why[key] = found
+        assert decision.pin == self.wanted()[key]
+        self.apply(key, decision.pin)
+        self.take(decision, own=key)
 
     def take(self, decision: Decision[Any], own: str = "") -> None:
         """Apply the updates: at most one per container, of changed values only."""
@@ -228,3 +250,15 @@ def _asked(
         return None, str(refusal)
     outcome = decision.reasons, decision.pin, decision.updates
     return decision, (*outcome, decision.scheduling, decision.timers)
+
+
+def _check_direction(before: ContainerSpec, after: ContainerSpec, rule: Rule) -> None:
+    """Check that what shrank in place asks for less of something, and the other way."""
+    cpus = after.request - before.request
+    memory = _memory(after) - _memory(before)
+    assert rule is not Rule.SHRUNK_IN_PLACE or min(cpus, memory) < 0
+    assert rule is not Rule.GROWN_IN_PLACE or max(cpus, memory) > 0
+
+
+def _memory(spec: ContainerSpec) -> int:
+    return spec.memory_request or spec.memory_limit or 0

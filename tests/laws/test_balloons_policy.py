@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import hypothesis.strategies as st
@@ -10,20 +11,25 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
+from nri_resmgr.policy.balloons.choose_balloon import choose_balloon
+from nri_resmgr.policy.balloons.lifecycle import vacate
+from nri_resmgr.policy.balloons.place import search_for
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.decision import Decision, Rule
 from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,
     Pin,
+    PodCreated,
     PodStopped,
     Removed,
     Started,
     Stopped,
-    Updated,
 )
 from nri_resmgr.policy.preferences import NO_PREFERENCES
-from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.policy.whole_pods import PodPlacement
+from nri_resmgr.values import CpuSet, PolicyError, QosClass
 from tests.laws.balloons_draws import (
     CLASSES,
     OTHERS,
@@ -42,6 +48,7 @@ from tests.laws.balloons_recount import (
     is_as_before,
     is_preserved,
     leaves,
+    makes_way,
     mates_with_room,
     overloaded,
     scheduling_of,
@@ -90,9 +97,18 @@ class BalloonsPolicyNeverErrs(Node):
         before = self.state
         decision = self.decide(Created(spec))
         if decision is None:
-            assert dead or not could_take(spec, self.policy, before)
+            surprises = self._surprises(spec, before)
+            assert dead or surprises or not could_take(spec, self.policy, before)
             return
-        mates = set() if dead else mates_with_room(spec, self.policy, before)
+        room = before.reserved_rooms.get((spec.pod, spec.name))
+        if room and room.spec.request == spec.request and not dead:
+            same = type_of(room.spec, self.policy) == type_of(spec, self.policy)
+            kept = is_preserved(spec, self.policy)
+            where = decision.state.memberships[spec.id].balloon
+            assert not same or kept or where == room.balloon
+        mates = set()
+        if not (dead or room):
+            mates = mates_with_room(spec, self.policy, before)
         self.lose(dead)
         self.specs[spec.id] = spec
         self.why[spec.id] = decision.reasons[0].rule
@@ -107,12 +123,66 @@ class BalloonsPolicyNeverErrs(Node):
             or (self.state.memberships[spec.id].balloon in mates)
         )
 
+    @rule(pod=PODS, expected=st.lists(containers(), min_size=1, max_size=3))
+    def create_pod(self, pod: str, expected: list[ContainerSpec]) -> None:
+        """A pod announces its containers: all have room in a balloon each, or none."""
+        coming = (msgspec.structs.replace(one, id="", pod=pod) for one in expected)
+        by_name = {one.name: on(self.policy.machine, one) for one in coming}
+        before = self.state
+        decision = self.decide(PodCreated(pod, tuple(by_name.values())))
+        mode = self.policy.settings.place_pods
+        if decision is None:
+            assert mode is PodPlacement.STRICT
+            return
+        rooms = {
+            name: room
+            for (of, name), room in self.state.reserved_rooms.items()
+            if of == pod
+        }
+        placed = any(one.rule is Rule.POD_PLACED for one in decision.reasons)
+        if not placed:
+            # Announced again, a pod may need no room any more.
+            assert not rooms or self.state.reserved_rooms == before.reserved_rooms
+        else:
+            kinds = {kind.name: kind for kind in self.policy.settings.types}
+            types = {name: type_of(one, self.policy) for name, one in by_name.items()}
+            wanted = {
+                name
+                for name, kind in types.items()
+                if not is_preserved(by_name[name], self.policy)
+                and kind != "reserved"
+                and not kinds[kind or ""].spread_pods
+            }
+            assert rooms.keys() <= wanted
+            # Those of a type need no room where all of them would make way.
+            for name in wanted - rooms.keys():
+                same = [one for one in wanted if types[one] == types[name]]
+                assert all(makes_way(by_name[one]) for one in same)
+            where = {(types[name], room.balloon) for name, room in rooms.items()}
+            assert len(where) == len({types[name] for name in rooms})
+        self.take(decision)
+
+    def _came_twice(self) -> bool:
+        """Whether a running pod was announced again; a new session forgets that."""
+        named = {(one.pod, one.name) for one in self.specs.values()}
+        return not named.isdisjoint(self.state.reserved_rooms)
+
+    def _surprises(self, spec: ContainerSpec, before: State) -> bool:
+        """Whether a container is not as its pod announced, where that is refused."""
+        if self.policy.settings.place_pods is not PodPlacement.STRICT:
+            return False
+        if (spec.pod, spec.name) in before.reserved_rooms:
+            room = before.reserved_rooms[spec.pod, spec.name].spec
+            same = type_of(room, self.policy) == type_of(spec, self.policy)
+            return room.request != spec.request or not same
+        return spec.name not in before.announced.get(spec.pod, (spec.name,))
+
     @rule(container=IDS, asked=AMOUNTS)
     def update(self, container: str, asked: Mapping[QosClass, dict[str, Any]]) -> None:
         """A container's resources change."""
         if (known := self.specs.get(container)) is None:
             return
-        self._update(msgspec.structs.replace(known, **asked[known.qos]))
+        self.update_to(msgspec.structs.replace(known, **asked[known.qos]))
 
     @rule(container=IDS, spec=containers(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
@@ -120,10 +190,10 @@ class BalloonsPolicyNeverErrs(Node):
         if (known := self.specs.get(container)) is None:
             if spec.id not in self.specs:
                 self.runtime[spec.id] = self.believed[spec.id] = present
-                self._update(on(self.policy.machine, spec, present))
+                self.update_to(on(self.policy.machine, spec, present))
             return
         balloons = self.state.balloons
-        self._update(known)
+        self.update_to(known)
         assert self.state.balloons == balloons
 
     @rule(container=IDS)
@@ -136,16 +206,17 @@ class BalloonsPolicyNeverErrs(Node):
 
     @rule(container=IDS, pod=PODS, whole=st.booleans())
     def vanish(self, container: str, pod: str, *, whole: bool) -> None:
-        """A container vanishes, and the answer cannot carry updates."""
+        """A container vanishes; the updates are sent apart from the answer."""
         decision = self.decided(PodStopped(pod) if whole else Removed(container))
         gone = [key for key, one in self.specs.items() if one.pod == pod]
         self.lose(gone if whole else [container])
-        self.take_silent(decision)
+        self.take(decision)
 
     @rule(found=st.none() | OTHERS)
     def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
         """The policy restarts with the last state, or without one."""
-        there, settled = self.present(), self.settled
+        there = self.present()
+        settled = self.settled and not self.state.reserved_rooms
         self.forget_all()
         if found is not None:
             self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
@@ -158,12 +229,18 @@ class BalloonsPolicyNeverErrs(Node):
     def reconnect(self, left: set[str], new: list[tuple[ContainerSpec, Pin]]) -> None:
         """The plugin reconnects after containers ended and others started."""
         before, silent = self.state, self.settled and not (left or new or self.short)
+        silent = silent and not self._came_twice()
         came = {one.id: on(self.policy.machine, one, pin) for one, pin in new}
         there = {k: one for k, one in self.present().items() if k not in left}
         self.synchronize((came | there).values())
 
         for key in there.keys() & before.memberships.keys():
-            assert self.state.memberships[key] == before.memberships[key]
+            was = before.memberships[key]
+            moved = was.fell_back and self.why[key] is Rule.NOW_FITS
+            # Those that came without a word may need its CPUs.
+            gives_way = self.why[key] in (Rule.FELL_BACK, Rule.MOVED)
+            moved |= bool(new) and makes_way(self.specs[key]) and gives_way
+            assert moved or self.state.memberships[key] == was
         assert not silent or self.updates_of_last == 0
 
     @rule(other=st.integers(0, 2) | documents())
@@ -186,6 +263,7 @@ class BalloonsPolicyNeverErrs(Node):
     def change_classes(self, classes: Mapping[str, str]) -> None:
         """A change of classes only moves no container."""
         before, silent = self.state.balloons, self.settled and not self.short
+        silent = silent and not self._came_twice()
         spec = with_classes(self.conditions.spec, classes)
         self.rebuild(msgspec.structs.replace(self.conditions, spec=spec))
         self.synchronize(self.present().values())
@@ -202,7 +280,8 @@ class BalloonsPolicyNeverErrs(Node):
                 if not names & self.short and was.cpus.isdisjoint(CpuSet.union(asked)):
                     is_ = self.state.balloons.get(was.name, was)
                     assert self.state.memberships[key].balloon == was.name
-                    assert set(is_.members) != set(was.members) or is_.cpus == was.cpus
+                    there = _contents(is_, self.state)
+                    assert there != _contents(was, before) or is_.cpus == was.cpus
 
     @invariant()
     def balloons_do_not_overlap(self) -> None:
@@ -223,6 +302,17 @@ class BalloonsPolicyNeverErrs(Node):
             assert short & {leaf.name for leaf, _ in leaves(one, self.state)} or (
                 self.crowded & set(one.members)
             )
+
+    @invariant()
+    def nobody_falls_back_beside_room(self) -> None:
+        """Who fell back would not be placed now, either."""
+        context = self.policy.context
+        for key, spec in self.specs.items():
+            if self.state.memberships[key].fell_back:
+                name = self.state.memberships[key].balloon
+                left = vacate(name, self.state.without_member(key), context)
+                with suppress(PolicyError):
+                    assert not choose_balloon(search_for(spec, left, context)[0]), key
 
     @invariant()
     def everybody_is_where_it_belongs(self) -> None:
@@ -270,18 +360,11 @@ class BalloonsPolicyNeverErrs(Node):
                 self.runtime
             )
 
-    def _update(self, spec: ContainerSpec) -> None:
-        key, is_new = spec.id, spec.id not in self.specs
-        decision = self.decide(Updated(spec))
-        if decision is None:
-            assert not is_new
-            return
-        self.specs[key] = spec
-        if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
-            self.why[key] = found
-        assert decision.pin == self.wanted()[key]
-        self.apply(key, decision.pin)
-        self.take(decision, own=key)
+
+def _contents(balloon: Balloon, state: State) -> set[tuple[str, str]]:
+    """Return its containers with the types that they ask for, and its rooms."""
+    members = {(key, state.memberships[key].kind) for key in balloon.members}
+    return members | {(key, "") for key in balloon.rooms}
 
 
 def _place(spec: ContainerSpec) -> tuple[str, str]:

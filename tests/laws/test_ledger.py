@@ -84,7 +84,7 @@ def test_the_same_id_and_the_same_slot_of_a_pod_come_before(
 
 
 @given(STEPS, st.dictionaries(st.sampled_from(IDS), PINS))
-def test_settling_tells_each_what_differs_and_remembers_it(
+def test_settling_reports_each_what_differs_and_remembers_it(
     steps: list[tuple[object, ...]], wishes: dict[str, Pin]
 ) -> None:
     ledger, plain = history(steps)

@@ -53,7 +53,7 @@ def choices(grant: MemoryGrant, machine: Machine) -> Iterator[NodeSet]:
 
 
 def assignments(case: Situation, below: int = RESERVATION) -> Iterator[Zones]:
-    """Yield all assignments that only widen who has a priority lower than *below*."""
+    """Yield all assignments that only widen requests of a priority below *below*."""
     first = start(case)
     everybody = {**case.ledger.grants, case.request.id: first}
     rows = [
@@ -94,7 +94,7 @@ def test_grants_whatever_some_assignment_could_grant(case: Situation) -> None:
 
 
 @given(situations(most=3))
-def test_a_refusal_tells_the_most_that_would_fit(case: Situation) -> None:
+def test_a_refusal_names_the_most_that_would_fit(case: Situation) -> None:
     def asking(size: int) -> Situation:
         request = msgspec.structs.replace(case.request, size=Bytes(size), hugepages=())
         return attrs.evolve(case, request=request)
@@ -121,7 +121,7 @@ def test_spares_all_where_widening_lower_ones_would_do(case: Situation) -> None:
 
 
 @given(situations())
-def test_nobody_is_widened_without_need(case: Situation) -> None:
+def test_nothing_is_widened_without_need(case: Situation) -> None:
     offer = accepted(case)
     asking = requests_of(offer.ledger)
     zones = zones_of(offer.ledger)

@@ -36,7 +36,7 @@ def asked_of(near: NodeSet, case: Situation) -> MemoryFit | PolicyError:
 
 
 @given(situations())
-def test_what_fits_is_what_is_offered_with_nobody_widened(case: Situation) -> None:
+def test_what_fits_is_what_is_offered_with_nothing_widened(case: Situation) -> None:
     for near in subsets(case.machine.node_ids):
         if not near:
             continue

@@ -36,7 +36,7 @@ def around(zone: int) -> Iterator[int]:
 
 
 def left(nodes: int, amounts: Iterable[Laid]) -> int:
-    """Return what is left of some nodes beside those who may be nowhere else."""
+    """Return what is left of some nodes beside grants that fit nowhere else."""
     held = sum(size for node, size in enumerate(CAPACITY) if nodes >> node & 1)
     return held - sum(amount for zone, amount in amounts if not zone & ~nodes)
 
@@ -102,7 +102,7 @@ def test_moves_if_there_is_room_and_stays_if_not(
 
 
 @given(laid)
-def test_the_nodes_told_are_promised_too_much(amounts: list[Laid]) -> None:
+def test_the_nodes_reported_are_promised_too_much(amounts: list[Laid]) -> None:
     sums: dict[int, int] = {}
     for zone, amount in amounts:
         sums[zone] = sums.get(zone, 0) + amount
@@ -152,14 +152,16 @@ def room(zone: int, page: Bytes, there: Mapping[str, MemoryGrant]) -> int:
 
 
 def check(accounts: Accounts, there: Mapping[str, MemoryGrant]) -> None:
-    """Compare all that accounts tell with a recount."""
+    """Compare the accounts with a recount."""
     again = Accounts(LAYOUT, there.values())
     assert content_of(accounts, there.values()) == content_of(again, there.values())
     for page in PAGES:
         for zone in around(0):
             size = room(zone, page, there)
-            told = [accounts.has_room(zone, page, size + more) for more in (-1, 0, 1)]
-            assert told == [True, True, False]
+            answers = [
+                accounts.has_room(zone, page, size + more) for more in (-1, 0, 1)
+            ]
+            assert answers == [True, True, False]
             assert accounts.available(zone, page) == size
 
 
@@ -201,7 +203,7 @@ def test_accounts_that_are_changed_are_those_counted_again(
 
 
 @given(st.integers(1, 2), st.sampled_from([0b10, 0b1000, 0b1010]))
-def test_who_has_room_for_memory_but_not_for_huge_pages_stays(
+def test_what_has_room_for_memory_but_not_for_huge_pages_stays(
     size: int, zone: int
 ) -> None:
     request = MemoryRequest(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+import hypothesis.strategies as st
 import msgspec
 from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
+from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
-from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
+from nri_resmgr.policy.events import ContainerSpec, Created, Stopped, Synchronized
+from nri_resmgr.policy.static import StaticPolicy, StaticSettings
+from nri_resmgr.policy.static_plus import StaticPlusPolicy, StaticPlusSettings
+from nri_resmgr.values import CpuSet
 from tests.laws import balloons_node, policy_node, topology_aware_node
 from tests.laws.balloons_draws import containers, documents
 from tests.laws.balloons_recount import (
@@ -36,6 +43,20 @@ def _options(chosen: Mapping[str, Any]) -> dict[str, Any]:
 _DOCUMENTS = documents().map(
     lambda one: {k: v for k, v in one.items() if k != "pinCPU"}
 )
+
+
+_PODPOOLS = """
+apiVersion: config.nri/v1alpha1
+kind: PodpoolsPolicy
+spec:
+  pools: [{{name: web, cpu: 1, instances: {instances}, maxPods: {limit}}}]
+"""
+
+_STATIC_POOLS = """
+apiVersion: config.nri/v1alpha1
+kind: StaticPoolsPolicy
+spec: {{pools: {pools}}}
+"""
 
 
 class PoliciesGiveWay(policy_node.Node):
@@ -78,6 +99,74 @@ class PoliciesGiveWay(policy_node.Node):
         there = topology_aware_node.Conditions(machine=self.machine, **chosen)
         self.switch(there)
 
+    @rule(
+        kind=st.sampled_from(
+            [(StaticPolicy, StaticSettings), (StaticPlusPolicy, StaticPlusSettings)]
+        ),
+        count=st.integers(1, 2),
+    )
+    def pass_by_exclusive_and_shared(self, kind: tuple[Any, Any], count: int) -> None:
+        """The document asks for a static policy, and again for the former one."""
+        make, settings_of = kind
+        machine = self.policy.machine
+        ordinary = machine.online - machine.isolated or machine.online
+        rules = settings_of(available=machine.online, reserved=ordinary.lowest(count))
+        policy = make(machine, rules)
+        event = Synchronized(tuple(self.present().values()))
+        made = policy.decide(policy.start(), event)
+        for one in made.updates:
+            self.runtime[one.container] = one.pin.over(self.runtime[one.container])
+
+        pins, parts = policy.pins(made.state), policy.exclusive_parts(made.state)
+        assert sum(map(len, parts.values())) == len(CpuSet.union(parts.values()))
+        for key, spec in self.specs.items():
+            assert self.runtime[key] == pins[key].over(self.runtime[key])
+            assert pins[key].cpus or spec.preferences.preserve_cpus
+            others = CpuSet.union(cpus for one, cpus in parts.items() if one != key)
+            assert not pins[key].cpus & others
+        self.forget_all()
+        self.synchronize(self.present().values())
+
+    @rule(instances=st.integers(1, 2), limit=st.integers(0, 1))
+    def pass_by_pools_of_pods(self, instances: int, limit: int) -> None:
+        """The document asks for pools of pods, and again for the former policy."""
+        machine = self.policy.machine
+        text = _PODPOOLS.format(instances=instances, limit=limit)
+        try:
+            policy = build_policy(parse_config(text), machine)
+        except BadSetting:
+            assert len(machine.online - machine.isolated) <= instances
+            return
+        self.pass_by(policy)
+
+    @rule(count=st.integers(0, 2))
+    def pass_by_lists_of_cpus(self, count: int) -> None:
+        """The document asks for lists, and again for the former policy."""
+        machine = self.policy.machine
+        lists = [{"cpus": str(cpu)} for cpu in machine.online.lowest(count)]
+        pools = json.dumps([{"name": "dpdk", "exclusive": True, "cpuLists": lists}])
+        text = _STATIC_POOLS.format(pools=pools)
+        try:
+            policy = build_policy(parse_config(text), machine)
+        except BadSetting:
+            assert len(machine.online) <= count
+            return
+        self.pass_by(policy)
+
+    def pass_by(self, policy: Any) -> None:
+        """Switch to a policy that pins all containers, and back."""
+        event = Synchronized(tuple(self.present().values()))
+        made = policy.decide(policy.start(), event)
+        for one in made.updates:
+            self.runtime[one.container] = one.pin.over(self.runtime[one.container])
+
+        pins = policy.pins(made.state)
+        for key, spec in self.specs.items():
+            assert self.runtime[key] == pins[key].over(self.runtime[key])
+            assert bool(pins[key].cpus) != spec.preferences.preserve_cpus
+        self.forget_all()
+        self.synchronize(self.present().values())
+
     def switch(self, conditions: policy_node.Conditions) -> None:
         """Continue under another policy, without the state of the old one."""
         old, pins = self.policy, dict(self.runtime)
@@ -106,7 +195,7 @@ class PoliciesGiveWay(policy_node.Node):
         check_memory(self.policy.machine, self.state.memory)
 
     @invariant()
-    def nobody_is_unpinned(self) -> None:
+    def nothing_is_unpinned(self) -> None:
         """Once pinned, a container stays pinned unless it is excluded."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted

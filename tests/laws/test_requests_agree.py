@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import msgspec
 from hypothesis import assume, given
 
-from nri_resmgr.app.requests.resource_requirements import Misplaced
+from nri_resmgr.app.requests.amounts import Misplaced
 from nri_resmgr.app.requests.webhook import read_resources
 from nri_resmgr.policy.events import RequestOrigin
 from nri_resmgr.policy.reconstruct import (
@@ -18,6 +18,7 @@ from nri_resmgr.policy.reconstruct import (
     Requests,
     contradiction,
     reconstruct,
+    resized,
 )
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
@@ -77,12 +78,18 @@ def test_a_guaranteed_container_is_given_back_whole(asked: Requests) -> None:
     assert reconstruct(kubelets(asked, G), G, NODE) == asked
 
 
-@given(guaranteed())
-def test_what_we_have_told_of_shares_takes_nothing_away(asked: Requests) -> None:
-    fraction = MilliCpus(asked.cpu % 1000)
-    assume(fraction and asked.cpu > 1000)
-    told = msgspec.structs.replace(asked, cpu=fraction)
-    ours = msgspec.structs.replace(kubelets(asked, G), shares=kubelets(told, G).shares)
+@given(st.integers(1, 999), st.integers(1, 999), st.integers(1))
+def test_what_we_have_reported_of_shares_takes_nothing_away(
+    whole: int, fraction: int, memory: int
+) -> None:
+    cpu = MilliCpus(whole * 1000 + fraction)
+    asked = Requests(
+        cpu=cpu, cpu_limit=cpu, memory=Bytes(memory), memory_limit=Bytes(memory)
+    )
+    changed = msgspec.structs.replace(asked, cpu=MilliCpus(fraction))
+    ours = msgspec.structs.replace(
+        kubelets(asked, G), shares=kubelets(changed, G).shares
+    )
 
     assert reconstruct(ours, G, NODE) == asked
     assert contradiction(asked, ours, G, NODE) == ""
@@ -144,6 +151,38 @@ def test_an_annotation_says_what_was_written(asked: Requests) -> None:
     requests = {"cpu": f"{asked.cpu}m", "memory": str(asked.memory)}
     text = json.dumps({"containers": {"c": {"requests": requests, "limits": limits}}})
     if (asked.memory_limit or 0) < 1 << 63:
-        told = msgspec.structs.replace(asked, source=RequestOrigin.ANNOTATION)
+        changed = msgspec.structs.replace(asked, source=RequestOrigin.ANNOTATION)
 
-        assert read_resources(text).containers == {"c": told}
+        assert read_resources(text).containers == {"c": changed}
+
+
+@given(burstable(), burstable())
+def test_a_resize_of_a_burstable_container_is_followed(
+    before: Requests, after: Requests
+) -> None:
+    # The kubelet removes no limits and sets no OOM score in a resize, and up to two
+    # thousandths are no request for it.
+    assume(after.cpu_limit and after.memory_limit and (after.cpu > 2 or not after.cpu))
+    values = msgspec.structs.replace(
+        kubelets(after, B), oom_score_adj=kubelets(before, B).oom_score_adj
+    )
+    # The smallest quota is that of ten thousandths.
+    limit = MilliCpus(max(after.cpu_limit or 0, 10))
+
+    assert resized(before, values, B) == msgspec.structs.replace(
+        after, cpu_limit=limit, memory=before.memory, source=RequestOrigin.RESIZED
+    )
+
+
+@given(guaranteed(), guaranteed(), st.sampled_from(["quota", "none"]))
+def test_a_resize_of_a_guaranteed_container_is_followed(
+    before: Requests, after: Requests, limits: str
+) -> None:
+    assume(after.cpu <= 256_000)
+    values = kubelets(after, G)
+    if limits == "none":  # as the kubelet does with exclusive CPUs
+        values = msgspec.structs.replace(values, quota=0)
+
+    assert resized(before, values, G) == msgspec.structs.replace(
+        after, source=RequestOrigin.RESIZED
+    )

@@ -9,32 +9,31 @@ from typing import Any
 import hypothesis.strategies as st
 import msgspec
 from hypothesis import settings
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import initialize, invariant, rule
 
-from nri_resmgr.app.checkpoint.write import Draft
-from nri_resmgr.policy.decision import Decision
+from nri_resmgr.policy.decision import Decision, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
     Created,
     Pin,
+    PodCreated,
     PodStopped,
     Removed,
-    Stopped,
-    Synchronized,
     Updated,
 )
+from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.policy.static import (
     OnFailure,
     StaticPolicy,
     StaticSettings,
     StaticState,
 )
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
-from tests.laws.policy_node import slots_won
-from tests.laws.reborn import reborn
+from tests.laws.pinned_node import IDS, PinnedNode
 
 MACHINES = st.sampled_from(
     [
@@ -46,11 +45,24 @@ MACHINES = st.sampled_from(
         "2s1n2c2t cxl=1x16Gi:movable ids=0,2,5",
     ]
 )
-IDS = st.sampled_from("abcdefg")
 PODS = st.sampled_from(["p", "q"])
 SLOTS = st.sampled_from(["", "web", "log"])
+NAMES = st.sampled_from(["web", "log"])
 NAMESPACES = st.sampled_from(["default", "default", "default", "kube-system"])
 MILLIS = st.sampled_from([0, 100, 1000, 1000, 2000, 2000, 3000, 4000, 2500])
+PREFERENCES = st.sampled_from(
+    [
+        *(NO_PREFERENCES,) * 5,
+        Preferences(preserve_cpus=True),
+        Preferences(preserve_memory=True),
+        Preferences(shared=True),
+        Preferences(reserved=True),
+        Preferences(reserved=False),
+        Preferences(isolated=True),
+        Preferences(isolated=False),
+        Preferences(preserve_cpus=True, reserved=True),
+    ]
+)
 CPUS = st.integers(0, 1023).map(CpuSet) | st.builds(CpuSet.of, st.integers(0, 9))
 
 
@@ -61,9 +73,11 @@ def specs(draw: st.DrawFn) -> ContainerSpec:
         id=draw(IDS),
         pod=draw(PODS),
         slot=draw(SLOTS),
+        name=draw(NAMES),
         namespace=draw(NAMESPACES),
         qos=draw(st.sampled_from([QosClass.GUARANTEED, *QosClass])),
         request=MilliCpus(draw(MILLIS)),
+        preferences=draw(PREFERENCES),
         created=draw(st.integers(0, 3)),
         present=Pin(draw(CPUS), draw(st.sampled_from([NodeSet(), NodeSet.of(0)]))),
     )
@@ -72,7 +86,7 @@ def specs(draw: st.DrawFn) -> ContainerSpec:
 machine_of = functools.cache(parse_spec)
 
 
-class StaticPolicyNeverErrs(RuleBasedStateMachine):
+class StaticPolicyNeverErrs(PinnedNode):
     """Simulates a runtime that applies the pins that it is sent."""
 
     machine: Machine
@@ -84,7 +98,10 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
         reserved=st.integers(1, 2),
         pins=st.sampled_from([(True, True), (True, False), (False, True)]),
         prefer_isolated=st.booleans(),
+        relaxed_isolation=st.booleans(),
+        borrow_isolated=st.booleans(),
         on_failure=st.sampled_from(OnFailure),
+        place_pods=st.sampled_from(PodPlacement),
     )
     def begin(
         self, spec: str, reserved: int, pins: tuple[bool, bool], **more: Any
@@ -93,45 +110,81 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
         self.machine = machine_of(spec)
         cpus, mems = pins
         ordinary = self.machine.online - self.machine.isolated
-        self.policy = StaticPolicy(
-            self.machine,
-            StaticSettings(
-                available=self.machine.online,
-                reserved=ordinary.lowest(reserved),
-                pin_cpus=cpus,
-                pin_memory=mems,
-                **more,
-            ),
+        settings_ = StaticSettings(
+            available=self.machine.online,
+            reserved=ordinary.lowest(reserved),
+            pin_cpus=cpus,
+            pin_memory=mems,
+            **more,
         )
-        self.state, self.draft = self.policy.start(), Draft()
-        self.runtime: dict[str, Pin] = {}
-        self.specs: dict[str, ContainerSpec] = {}
-        self.settled, self.lost, self.updates_of_last = True, False, 0
+        self.begin_with(StaticPolicy(self.machine, settings_))
+        self.lost, self.updates_of_last = False, 0
+        self.expected: dict[tuple[str, str], int] = {}  # CPUs that are reserved
+        self.announced: dict[str, set[str]] = {}
 
     @rule(spec=specs())
     def create(self, spec: ContainerSpec) -> None:
         """A container may replace one whose end was not reported."""
         spec = msgspec.structs.replace(spec, present=NO_PIN)
-        dead = [
-            key
-            for key, one in self.specs.items()
-            if key == spec.id or (one.slot and _place(one) == _place(spec))
-        ]
+        dead = self.replaced_by(spec)
         before = self.state
         try:
             decision = self.policy.decide(self.state, Created(spec))
         except PolicyError:
-            self._refused(spec, held=CpuSet(), dead=dead)
+            if not self._surprises(spec):
+                self._refused(spec, held=CpuSet(), dead=dead)
             return
         finally:
             assert before == self.state
         for key in dead:
             self.lost = True
-            self._forget(key)
+            self.forget(key)
         assert spec.id not in {update.container for update in decision.updates}
-        self._take(decision)
+        place = (spec.pod, spec.name)
+        if (count := self.expected.pop(place, None)) is not None:
+            assert before.reserved_places[place].spec.whole_cpus == count
+            if count == spec.whole_cpus and not _shares(spec):
+                assert decision.reasons[0].rule is Rule.OLD_PLACE
+        self.take(decision)
         self.specs[spec.id] = spec
         self.runtime[spec.id] = decision.pin
+
+    @rule(pod=PODS, expected=st.lists(specs(), min_size=1, max_size=2))
+    def create_pod(self, pod: str, expected: list[ContainerSpec]) -> None:
+        """A pod announces its containers: all get exclusive CPUs, or none does."""
+        by_name = {
+            one.name: msgspec.structs.replace(one, id="", pod=pod, slot="")
+            for one in expected
+        }
+        mode, before = self.policy.settings.place_pods, self.state
+        asking = {
+            name: one.whole_cpus
+            for name, one in by_name.items()
+            if one.whole_cpus and not _shares(one)
+        }
+        room = self.machine.online - self.policy.settings.reserved
+        mine = {key for key in self.expected if key[0] == pod}
+        kept = (one.cpus for key, one in before.reserved_places.items() if key in mine)
+        room -= self.state.taken - CpuSet.union(kept)
+        try:
+            decision = self.policy.decide(
+                self.state, PodCreated(pod, tuple(by_name.values()))
+            )
+        except PolicyError:
+            assert mode is PodPlacement.STRICT
+            assert len(room - self.machine.isolated) < sum(asking.values())
+            return
+        placed = [one for one in decision.reasons if one.rule is Rule.POD_PLACED]
+        if placed:
+            for key in mine:
+                del self.expected[key]
+            self.expected |= {(pod, name): count for name, count in asking.items()}
+            self.announced[pod] = set(by_name)
+        else:
+            fell_back = [one.rule for one in decision.reasons] == [Rule.FELL_BACK]
+            assert not asking or mode is PodPlacement.OFF or fell_back
+            assert decision.state is before
+        self.take(decision)
 
     @rule(spec=specs())
     def update(self, spec: ContainerSpec) -> None:
@@ -146,55 +199,57 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
             return
         self.specs[spec.id] = spec
         last_sent = self.runtime.get(spec.id, spec.present)
-        self._take(decision)
+        self.take(decision)
         self.runtime[spec.id] = decision.pin.over(last_sent)
-
-    @rule(container=IDS)
-    def stop(self, container: str) -> None:
-        """A container stops, maybe one that never was."""
-        self._forget(container)
-        self._take(self.policy.decide(self.state, Stopped(container)))
 
     @rule(container=IDS)
     def remove(self, container: str) -> None:
         """A container goes away, with a stop or without."""
-        self._forget(container)
-        self._take_silent(self.policy.decide(self.state, Removed(container)))
+        self.forget(container)
+        self._take_lost(self.policy.decide(self.state, Removed(container)))
 
     @rule(pod=PODS)
     def stop_pod(self, pod: str) -> None:
         """A pod goes away with all that is left in it."""
         for key in [key for key, one in self.specs.items() if one.pod == pod]:
-            self._forget(key)
-        self._take_silent(self.policy.decide(self.state, PodStopped(pod)))
+            self.forget(key)
+        for place in [one for one in self.expected if one[0] == pod]:
+            del self.expected[place]
+        self.announced.pop(pod, None)
+        self._take_lost(self.policy.decide(self.state, PodStopped(pod)))
 
     @rule(found=st.lists(specs(), max_size=7))
     def restart_into_anything(self, found: list[ContainerSpec]) -> None:
         """The daemon starts without a state; containers may be pinned to anything."""
-        self._synchronize({one.id: one for one in found})
+        self.synchronize({one.id: one for one in found})
 
     @rule()
     def reconnect(self) -> None:
         """The plugin reconnects, and finds the same containers."""
-        settled, grants = self.settled, self.state.grants
+        grants, places = self.state.grants, dict(self.expected)
         content = grants.keys() == {
             key
             for key, one in self.specs.items()
-            if one.whole_cpus and one.namespace != "kube-system"
+            if one.whole_cpus and not _shares(one)
         }
         present = {
             key: msgspec.structs.replace(one, present=self.runtime[key])
             for key, one in self.specs.items()
         }
-        self._synchronize(present)
+        self.synchronize(present)
 
-        assert not (settled and content) or self.updates_of_last == 0
+        # A place of one that runs is dropped: its pod was announced again.
+        content = content and places == self.expected
+        assert not content or self.updates_of_last == 0
         assert grants.items() <= self.state.grants.items()
 
     @invariant()
     def no_cpu_is_in_two_grants(self) -> None:
         """The accounts agree with a recount."""
+        places = self.state.reserved_places
+        assert {key: len(one.cpus) for key, one in places.items()} == self.expected
         grants = [grant.cpus for grant in self.state.grants.values()]
+        grants += [one.cpus for one in places.values()]
         assert sum(map(len, grants)) == len(CpuSet.union(grants))
         assert self.state.taken == CpuSet.union(grants)
 
@@ -204,8 +259,28 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
         for key, grant in self.state.grants.items():
             assert len(grant.cpus) == self.specs[key].whole_cpus
             assert grant.cpus <= self.machine.online - self.policy.settings.reserved
-            assert grant.cpus.isdisjoint(self.machine.isolated) or len(grant.cpus) == 1
-            assert self.specs[key].namespace != "kube-system"
+            isolated = grant.cpus & self.machine.isolated
+            assert len(isolated) < 2 or self._may_isolate(self.specs[key])
+            assert grant.cpus in (isolated, grant.cpus - isolated) or (
+                self.policy.settings.borrow_isolated
+            )
+            assert not _shares(self.specs[key])
+
+    @invariant()
+    def nobody_falls_back_beside_room(self) -> None:
+        """Who asks for whole CPUs and shares would not fit, either."""
+        rules, taken, isolated = (
+            self.policy.settings,
+            self.state.taken,
+            self.machine.isolated,
+        )
+        free = self.machine.online - rules.reserved - isolated - taken
+        for key, spec in self.specs.items():
+            if key not in self.state.grants and not _shares(spec):
+                assert not 0 < spec.whole_cpus <= len(self._room(spec, free, taken))
+                alone = rules.prefer_isolated and spec.whole_cpus == 1
+                out = spec.preferences.isolated is False
+                assert not alone or out or isolated <= taken
 
     @invariant()
     def other_containers_run_on_cpus_that_are_not_exclusive(self) -> None:
@@ -213,8 +288,12 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
         for key, pin in self.policy.pins(self.state).items():
             others = {k: g.cpus for k, g in self.state.grants.items() if k != key}
             assert pin.cpus.isdisjoint(CpuSet.union(others.values()))
-            assert bool(pin.cpus) == self.policy.settings.pin_cpus
-            assert bool(pin.mems) == self.policy.settings.pin_memory
+            settings_, asked = self.policy.settings, self.specs[key].preferences
+            kept, memory_kept = asked.preserve_cpus, asked.preserve_memory
+            assert bool(pin.cpus) == (settings_.pin_cpus and not kept)
+            assert bool(pin.mems) == (
+                settings_.pin_memory and not (kept or memory_kept)
+            )
             assert pin.mems <= self.machine.memory_nodes
             if pin.mems:
                 assert pin.mems & self.machine.normal_nodes
@@ -226,51 +305,71 @@ class StaticPolicyNeverErrs(RuleBasedStateMachine):
         assert ledger.entries.keys() == self.specs.keys() == self.runtime.keys()
         assert {key: ledger.spec_of(key) for key in self.specs} == self.specs
 
-    @invariant()
-    def the_runtime_holds_what_the_state_says(self) -> None:
-        """The pins that were sent add up to the desired ones."""
-        if self.settled:
-            wanted = self.policy.pins(self.state)
-            assert {k: wanted[k].over(pin) for k, pin in self.runtime.items()} == (
-                self.runtime
-            )
+    def synchronize(self, found: Mapping[str, ContainerSpec]) -> None:
+        """Replace all containers; places of pods that came meanwhile are dropped."""
+        before = self.state.reserved_places
+        super().synchronize(found)
+        # What runs goes first: those that came while we were away may run there.
+        named = {(one.pod, one.name) for one in found.values()}
+        granted = CpuSet.union(one.cpus for one in self.state.grants.values())
+        self.expected = {
+            key: count
+            for key, count in self.expected.items()
+            if key not in named and not before[key].cpus & granted
+        }
 
-    def _synchronize(self, found: Mapping[str, ContainerSpec]) -> None:
-        self.specs = slots_won(found)
-        self.runtime = {key: one.present for key, one in found.items()}
-        self._take(self.policy.decide(self.state, Synchronized(tuple(found.values()))))
+    def _surprises(self, spec: ContainerSpec) -> bool:
+        """Whether a container is not as its pod announced, where that is refused."""
+        if self.policy.settings.place_pods is not PodPlacement.STRICT:
+            return False
+        if (count := self.expected.get((spec.pod, spec.name))) is not None:
+            return count != spec.whole_cpus or _shares(spec)
+        return spec.name not in self.announced.get(spec.pod, {spec.name})
 
-    def _take(self, decision: Decision[StaticState]) -> None:
+    def take(self, decision: Decision[StaticState]) -> None:
+        """Apply the updates: of changed values only."""
         for update in decision.updates:
-            now = self.runtime[update.container]
             assert update.pin
             # After a loss all pins are sent again, needed or not.
+            now = self.runtime[update.container]
             assert self.lost or update.pin == update.pin.since(now)
-            self.runtime[update.container] = update.pin.over(now)
-        self.updates_of_last = len(decision.updates)
-        self.state, self.settled, self.lost = decision.state, True, False
-        self.state = reborn(self.policy, self.state, self.draft)
+        self.updates_of_last, self.lost = len(decision.updates), False
+        super().take(decision)
 
-    def _take_silent(self, decision: Decision[StaticState]) -> None:
-        assert (decision.updates, decision.pin) == ((), NO_PIN)
-        if decision.state.ledger != self.state.ledger:
-            self.settled, self.lost = False, True
-        self.state = decision.state
+    def _take_lost(self, decision: Decision[StaticState]) -> None:
+        """Apply the updates after a loss, which are sent apart from the answer."""
+        assert decision.pin == NO_PIN
+        self.lost = decision.state.ledger != self.state.ledger
+        self.take(decision)
 
     def _refused(self, spec: ContainerSpec, held: CpuSet, dead: list[str]) -> None:
         settings_ = self.policy.settings
         taken = self.state.taken - CpuSet.union(map(self.state.held_by, dead))
         free = self.machine.online - settings_.reserved - self.machine.isolated - taken
-        assert len((free | held) - self.machine.isolated) < spec.whole_cpus
+        free |= held - self.machine.isolated
+        assert len(self._room(spec, free, taken - held)) < spec.whole_cpus
         assert held or settings_.on_failure is OnFailure.REFUSE
 
-    def _forget(self, container: str) -> None:
-        self.specs.pop(container, None)
-        self.runtime.pop(container, None)
+    def _may_isolate(self, spec: ContainerSpec) -> bool:
+        """Whether a container may get several isolated CPUs."""
+        rules, asked = self.policy.settings, spec.preferences.isolated
+        relaxed = rules.relaxed_isolation if asked is None else asked
+        return relaxed or rules.borrow_isolated
+
+    def _room(self, spec: ContainerSpec, free: CpuSet, taken: CpuSet) -> CpuSet:
+        """Return the largest set that a grant can be taken from."""
+        isolated = self.machine.isolated - taken
+        if self.policy.settings.borrow_isolated:
+            return free | isolated
+        return max(free, isolated, key=len) if self._may_isolate(spec) else free
 
 
-def _place(spec: ContainerSpec) -> tuple[str, str]:
-    return spec.pod, spec.slot
+def _shares(spec: ContainerSpec) -> bool:
+    """Whether a container has no exclusive CPUs, however many it asks for."""
+    asked, is_of_system = spec.preferences, spec.namespace == "kube-system"
+    if asked.reserved is not None:
+        is_of_system = asked.reserved
+    return asked.preserve_cpus or bool(asked.shared) or is_of_system
 
 
 TestStaticPolicyNeverErrs = StaticPolicyNeverErrs.TestCase

@@ -12,19 +12,24 @@ from hypothesis.stateful import invariant, rule
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import (
+    OVERHEAD_NAME,
     ColdStartEnded,
     ContainerSpec,
     Created,
     Pin,
     PodCreated,
+    PodOverhead,
     PodStopped,
+    Rebalance,
     Removed,
     Started,
     Stopped,
-    Updated,
 )
 from nri_resmgr.policy.preferences import NO_PREFERENCES
-from nri_resmgr.values import QosClass
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
+from nri_resmgr.policy.topology_aware.place import find_place
+from nri_resmgr.policy.topology_aware.state import NodeView, TopologyAwareState
+from nri_resmgr.values import CpuSet, PolicyError, QosClass
 from tests.laws.memory_recount import check_memory
 from tests.laws.topology_aware_draws import (
     AMOUNTS,
@@ -90,10 +95,10 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(container=IDS, asked=AMOUNTS)
     def update(self, container: str, asked: Mapping[QosClass, dict[str, Any]]) -> None:
-        """Somebody asks for other resources."""
+        """A container requests other resources."""
         if (known := self.specs.get(container)) is None:
             return
-        self._update(msgspec.structs.replace(known, **asked[known.qos]))
+        self.update_to(msgspec.structs.replace(known, **asked[known.qos]))
 
     @rule(container=IDS, spec=specs(), present=PRESENT)
     def update_oddly(self, container: str, spec: ContainerSpec, present: Pin) -> None:
@@ -101,10 +106,10 @@ class TopologyAwarePolicyNeverErrs(Node):
         if (known := self.specs.get(container)) is None:
             if spec.id not in self.specs:
                 self.runtime[spec.id] = self.believed[spec.id] = present
-                self._update(on(self.policy.machine, spec, present))
+                self.update_to(on(self.policy.machine, spec, present))
             return
         grant = self.state.grants[container]
-        self._update(known)
+        self.update_to(known)
         assert self.state.grants[container] == grant
 
     @rule(container=IDS, late=st.booleans())
@@ -130,6 +135,44 @@ class TopologyAwarePolicyNeverErrs(Node):
         else:
             assert decision.state is self.state
 
+    @rule(limit=st.integers(1, 3), leave=st.booleans())
+    def rebalance(self, limit: int, *, leave: bool) -> None:
+        """Containers move to where they would be placed if they came now."""
+        if leave:
+            # Else there is seldom a better place: they came where most was free.
+            for key, grant in self.state.grants.items():
+                if grant.cpus:
+                    self.stop(key)
+        before, decision = self.state, self.decided(Rebalance(limit))
+        rules = {one.container: one.rule for one in decision.reasons}
+        moved = [key for key, one in rules.items() if one is Rule.REBALANCED]
+        assert len(moved) <= limit
+        assert moved or not rules
+        if limit == 1 and len(rules) == 1:
+            self._check_move(moved[0], decision.state)
+        if rules:
+            self.take(decision)
+        else:
+            assert decision.state is self.state
+        for key in moved:
+            assert before.grants[key].kind is CpuKind.SHARED
+            assert before.grants[key].pool != self.state.grants[key].pool
+        for key, grant in before.grants.items():
+            exclusive = grant.cpus and not grant.fell_back
+            assert not exclusive or self.state.grants[key] == grant
+            zone = before.memory.zone_of(key)
+            assert zone <= self.state.memory.zone_of(key)
+
+    def _check_move(self, container: str, after: TopologyAwareState) -> None:
+        """Compare with the place that an equal container gets that comes instead."""
+        fell_back = any(one.fell_back for one in self.state.grants.values())
+        if fell_back or self.state.reserved_places:
+            return
+        new = msgspec.structs.replace(self.specs[container], id="new", slot="")
+        left = self.policy.decide(self.state, Stopped(container)).state
+        placed = self.policy.decide(left, Created(new)).state
+        assert placed.grants["new"].pool == after.grants[container].pool
+
     @rule(container=IDS)
     def stop(self, container: str) -> None:
         """A container stops, maybe one that never was."""
@@ -139,7 +182,7 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     @rule(container=IDS, pod=PODS, whole=st.booleans())
     def vanish(self, container: str, pod: str, *, whole: bool) -> None:
-        """A pod or container vanishes, and the answer cannot carry updates."""
+        """A pod or container vanishes; the updates are sent apart from the answer."""
         if whole:
             self.stop_pod(pod)
         else:
@@ -147,24 +190,66 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     def remove(self, container: str) -> None:
         """A container goes away, with a stop or without."""
+        is_known = container in self.specs
         decision = self.decided(Removed(container))
         self.lose([container])
-        self.take_silent(decision)
+        if is_known:
+            self.take(decision)
+        else:
+            self.take_silent(decision)  # a removal follows each stop: it costs nothing
 
-    @rule(pod=PODS, expected=st.lists(specs(), max_size=3))
-    def create_pod(self, pod: str, expected: list[ContainerSpec]) -> None:
-        """A pod comes, with or without a list of its containers."""
+    @rule(pod=PODS, expected=st.lists(specs(), max_size=3), own=st.none() | specs())
+    def create_pod(
+        self, pod: str, expected: list[ContainerSpec], own: ContainerSpec | None = None
+    ) -> None:
+        """A pod comes, with or without a list of its containers, and an overhead."""
+        overhead = self._overhead(pod, own) if own else None
         coming = (msgspec.structs.replace(one, id="", pod=pod) for one in expected)
         by_name = {one.name: on(self.policy.machine, one) for one in coming}
-        decision = self.decide(PodCreated(pod, tuple(by_name.values())))
-        if decision is not None:
+        event = PodCreated(pod, tuple(by_name.values()), overhead=overhead)
+        decision = self.decide(event)
+        # It may reserve less than before, and others may have made way for it.
+        if decision is not None and decision.updates:
+            self.take(decision)
+        elif decision is not None:
             self.take_silent(decision)
+
+    @rule(pod=PODS, own=specs())
+    def account_overhead(self, pod: str, own: ContainerSpec) -> None:
+        """The overhead of a pod is reported, for the first time, again or changed."""
+        slot, event = (pod, OVERHEAD_NAME), PodOverhead(pod, self._overhead(pod, own))
+        others = held_grants(self.state, _without(self.state.reserved_places, slot))
+        decision = self.decided(event)
+        if decision.updates:
+            self.take(decision)
+        else:
+            self.take_silent(decision)
+
+        places = self.state.reserved_places
+        assert held_grants(self.state, _without(places, slot)).keys() == others.keys()
+        if place := places.get(slot):
+            granted = self.state.grants[place.id]
+            assert granted.cpus == CpuSet()
+            assert granted.fraction <= place.request == own.request
+            if self._overheads_met():
+                assert self.decided(event).state is self.state
+        else:
+            reserved = own.preferences.reserved or own.preferences.preserve_cpus
+            left = self.state.pool_ledger.free_sharable(self.policy.tree.root)
+            assert reserved or own.namespace == "kube-system" or not left
+
+    def _overhead(self, pod: str, own: ContainerSpec) -> ContainerSpec:
+        none = msgspec.structs.replace(own, id="", slot="", hugepages=())
+        spec = msgspec.structs.replace(
+            none, pod=pod, name=OVERHEAD_NAME, qos=QosClass.BURSTABLE
+        )
+        return on(self.policy.machine, spec)
 
     def stop_pod(self, pod: str) -> None:
         """A pod goes away with all that is left in it."""
         decision = self.decided(PodStopped(pod))
         self.lose([key for key, one in self.specs.items() if one.pod == pod])
-        self.take_silent(decision)
+        self.take(decision)
 
     @rule(found=st.none() | STRANGERS)
     def start_over(self, found: list[tuple[ContainerSpec, Pin]] | None) -> None:
@@ -173,10 +258,11 @@ class TopologyAwarePolicyNeverErrs(Node):
             self.forget_all()
             self.synchronize(on(self.policy.machine, one, pin) for one, pin in found)
             return
-        before, told = self.wanted(), self.settled and not self.state.reserved_places
+        before = self.wanted()
+        is_settled = self.settled and not self.state.reserved_places
         options = self.conditions.options
         pinned = options["pin_cpus"] and options["pin_memory"]
-        certain = pinned and told and self._met() == self.specs.keys()
+        certain = pinned and is_settled and self._met() == self.specs.keys()
         self.forget_all()
         self.synchronize(self.present().values())
 
@@ -194,17 +280,24 @@ class TopologyAwarePolicyNeverErrs(Node):
         came = {one.id: on(self.policy.machine, one, pin) for one, pin in new}
         there = {k: one for k, one in self.present().items() if k not in left}
         waiting = places_waiting(before, came | there, pods)
-        certain = not new and kept == self.specs.keys()
+        certain = not new and kept == self.specs.keys() and self._overheads_met()
         silent = (
             certain and self.settled and waiting.keys() == before.reserved_places.keys()
         )
         self.synchronize((came | there).values(), pods)
 
         for key in kept:
-            assert self.state.grants[key] == before.grants[key]
+            grant = before.grants[key]
+            # Without a request one makes way for others that came meanwhile.
+            displaced = new and self.why[key] in (Rule.MOVED, Rule.FELL_BACK)
+            if displaced:
+                assert not self.specs[key].request
+                assert not grant.cpus
+            else:
+                assert self.why[key] is Rule.KEPT
+                assert self.state.grants[key] == grant
             zone, now = before.memory.zone_of(key), self.state.memory.zone_of(key)
             assert zone <= now if new else zone == now
-            assert self.why[key] is Rule.KEPT
         assert not silent or self.updates_of_last == 0
         assert self.state.reserved_places.items() <= waiting.items()
         assert not certain or held_grants(self.state) == held_grants(before, waiting)
@@ -244,6 +337,27 @@ class TopologyAwarePolicyNeverErrs(Node):
             check_promises(spec, self.state.memory.grants[key], self.why[key])
 
     @invariant()
+    def nobody_falls_back_beside_room(self) -> None:
+        """What fell back could not be placed now, either, and all others fit."""
+        fell_back = (Rule.FELL_BACK, Rule.RESERVED_FULL)
+        for key, spec in self.specs.items():
+            assert self.state.grants[key].fell_back == (self.why[key] in fell_back)
+            if self.why[key] in fell_back:
+                left = self.state.take_back(key)
+                demand = demand_of(spec, self.policy.settings)
+                assert not fits(demand, left.view(self.policy.settings)), key
+
+    @invariant()
+    def exclusive_cpus_are_in_no_other_pin(self) -> None:
+        """What the runtime has keeps each container off the CPUs of others."""
+        if not self.settled or not self.policy.settings.pin_cpus:
+            return
+        for key, grant in self.state.grants.items():
+            for other, pin in self.runtime.items():
+                free = self.state.grants[other].kind is CpuKind.PRESERVED
+                assert key == other or free or grant.cpus.isdisjoint(pin.cpus)
+
+    @invariant()
     def the_books_are_right(self) -> None:
         """The state has all containers and no others."""
         ledger = self.state.ledger
@@ -264,26 +378,36 @@ class TopologyAwarePolicyNeverErrs(Node):
                 self.runtime
             )
 
-    def _update(self, spec: ContainerSpec) -> None:
-        key, is_new = spec.id, spec.id not in self.specs
-        decision = self.decide(Updated(spec))
-        if decision is None:
-            assert not is_new
-            return
-        self.specs[key] = spec
-        if (found := decision.reasons[0].rule) is not Rule.UNCHANGED:
-            self.why[key] = found
-        assert decision.pin == self.wanted()[key]
-        self.apply(key, decision.pin)
-        self.take(decision, own=key)
+    def _overheads_met(self) -> bool:
+        """Return whether all overheads are accounted in full; others come again."""
+        return all(
+            is_met(one, self.state, Rule.POD_OVERHEAD)
+            and self.state.grants[one.id].fraction == one.request
+            for one in self.state.reserved_places.values()
+            if one.name == OVERHEAD_NAME
+        )
 
     def _met(self) -> set[str]:
-        """Return who has all that was asked for."""
+        """Return the containers that have all that they request."""
         return {
             key
             for key, spec in self.specs.items()
             if is_met(spec, self.state, self.why[key])
         }
+
+
+def fits(demand: Demand, view: NodeView) -> bool:
+    """Return whether a container can be placed as it asks."""
+    try:
+        return not find_place(demand, view).grant.fell_back
+    except PolicyError:
+        return False
+
+
+def _without(
+    places: Mapping[tuple[str, str], ContainerSpec], slot: tuple[str, str]
+) -> dict[tuple[str, str], ContainerSpec]:
+    return {key: one for key, one in places.items() if key != slot}
 
 
 def _place(spec: ContainerSpec) -> tuple[str, str]:

@@ -17,6 +17,7 @@ HEAD = "apiVersion: config.nri/v1alpha1\nkind: "
 DOCUMENTS = {
     "pools": f"{HEAD}TopologyAwarePolicy",
     "balloons": f"{HEAD}BalloonsPolicy\nspec: {{reservedResources: {{cpu: 1}}}}",
+    "none": f"{HEAD}NonePolicy",
     "static": f"{HEAD}StaticPolicy",
 }
 

@@ -21,7 +21,7 @@ from tests.wire.spelled import (
     ttrpc,
 )
 
-# 200,000, and ten million in `make fuzz`.
+# 200,000, and ten million in `make fuzz-laws`.
 FRAMES = 2_000 * settings().max_examples
 BLOCK = 500  # frames that the naive reader takes at once
 SEED = 20_260_801

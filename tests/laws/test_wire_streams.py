@@ -133,11 +133,11 @@ def read_request(frame: Frame) -> Call | tuple[int, int]:
 
 def read_response(frame: Frame) -> tuple[int, int, bytes]:
     try:
-        told = ttrpc_pb2.Response.FromString(frame.data or b"")
+        reply = ttrpc_pb2.Response.FromString(frame.data or b"")
     except Exception:  # noqa: BLE001  whatever the parser dislikes is refused
         return frame.stream_id, 13, b""
-    code = told.status.code
-    return frame.stream_id, code, b"" if code else told.payload
+    code = reply.status.code
+    return frame.stream_id, code, b"" if code else reply.payload
 
 
 def expected_events(arrivals: list[tuple[int, Frame]]) -> list[object]:

@@ -15,9 +15,9 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.preferences import Preferences, TreeLevel
 from nri_resmgr.policy.topology_aware.settings import (
-    PodPlacement,
     TopologyAwareSettings,
 )
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import HugePages, Machine, MemoryKind
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.topology.synthetic import parse_spec

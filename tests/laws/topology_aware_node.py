@@ -63,6 +63,13 @@ class Node(policy_node.Node):
         grants = decision.state.grants
         uses = self.policy.pools(decision.state)
         pool_of = {key: one.name for one in uses for key in one.containers}
+        for place in self.policy.reservations(decision.state):
+            (pool_of[place.spec.id],) = {
+                pool.name
+                for pool in self.policy.tree.pools
+                if pool.id == grants[place.spec.id].pool
+            }
+            assert place.cpus == grants[place.spec.id].cpus
         for reason in decision.reasons:
             if reason.container in grants:
                 # The same pool as in `status`; preserved CPUs are in none.

@@ -67,7 +67,7 @@ def sharable(pool: Pool, policy: TopologyAwarePolicy) -> CpuSet:
 
 
 def check_exclusive(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
-    """Nobody runs on another's CPUs, nor where only reserved containers may."""
+    """No container runs on another's CPUs, or on those of reserved containers."""
     settings, grants = policy.settings, state.grants.values()
     taken = CpuSet.union(one.cpus for one in grants)
     assert sum(len(one.cpus) for one in grants) == len(taken)
@@ -167,7 +167,7 @@ def check_books(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
 
 
 def check_promises(spec: ContainerSpec, grant: MemoryGrant, rule: Rule) -> None:
-    """Memory is promised as asked for, or not at all to who fell back."""
+    """Memory is promised as asked for, or not at all after a fallback."""
     asked = size_by_recount(spec), spec.hugepages
     promised = grant.request.size, grant.request.hugepages
     assert promised == asked or (rule is Rule.FELL_BACK and promised == (0, ()))
@@ -220,7 +220,7 @@ def check_vacated(
 
 
 def is_met(spec: ContainerSpec, state: TopologyAwareState, rule: Rule) -> bool:
-    """Tell whether a container has all that it asks for."""
+    """Return whether a container has all that it asks for."""
     if rule in (Rule.FELL_BACK, Rule.RESERVED_FULL):
         return False
     return state.memory.grants[spec.id].request.size == size_by_recount(spec)
@@ -247,6 +247,7 @@ def snapshot(state: TopologyAwareState) -> dict[str, Any]:
         "accounts": content_of(state.memory.accounts, state.memory.grants.values()),
         "vacated": dict(state.former_places),
         "held": dict(state.reserved_places),
+        "announced": dict(state.announced),
         "unsettled": state.unsettled,
     }
 

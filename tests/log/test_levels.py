@@ -66,14 +66,13 @@ def test_debug_of_everything_hides_the_rules_and_gives_them_back() -> None:
     assert levels.as_data() == before
 
 
-def test_a_rule_that_is_dropped_counts_no_more() -> None:
+def test_the_rule_for_all_drops_the_others() -> None:
     levels = LogLevels()
     levels.component("nri_resmgr.app.engine")
     levels.set("*", "warning")
     before = levels.as_data()
     levels.debug(["app", "stub"])
-    levels.drop("app")
-    levels.drop("stub")
+    levels.set("*", "warning")
 
     assert levels.as_data() == before
 
@@ -110,8 +109,3 @@ def test_rules_are_bounded_and_a_rule_for_all_makes_room() -> None:
     levels.set("app", "debug")
 
     assert levels.as_data()["rules"] == {"*": "info", "app": "debug"}
-
-
-def test_the_rule_for_all_cannot_be_dropped() -> None:
-    with pytest.raises(BadLevel):
-        LogLevels().drop("*")

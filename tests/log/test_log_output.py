@@ -65,12 +65,12 @@ def test_json_has_the_fields_and_the_traceback_in_one_line() -> None:
     assert all(time.endswith("Z") for time in times)
 
 
-def test_text_has_no_colours_where_nobody_sees_them() -> None:
+def test_text_has_no_colours_where_nothing_sees_them() -> None:
     lines = spoken("info", "text")
 
     assert "cpus=0-3" in lines[0]
     assert "\x1b" not in "".join(lines)
-    assert lines[-1] == "ZeroDivisionError: division by zero"
+    assert lines[-1] == "  ZeroDivisionError: division by zero"
 
 
 SWITCH = """
@@ -106,6 +106,31 @@ def test_components_are_switched_while_the_program_runs() -> None:
     ]
 
 
+LOST = """
+import os
+from nri_resmgr.log import Logger
+from nri_resmgr.log.output import LogFormat, configure_logging
+configure_logging("info", LogFormat.JSON)
+class Unprintable:
+    def __repr__(self):
+        raise MemoryError
+    __str__ = __repr__
+log = Logger("nri_resmgr.x")
+log.info("before")
+log.info("lost", field=Unprintable())
+log.error("lost", field=Unprintable())
+log.info("after")
+"""
+
+
+def test_a_line_that_cannot_be_made_is_lost_and_counted() -> None:
+    before, after, lost = [json.loads(line) for line in printed(LOST)]
+
+    assert (before["event"], after["event"]) == ("before", "after")
+    assert lost["event"] == "log.lines-lost"
+    assert (lost["lines"], lost["why"]) == (2, "MemoryError")
+
+
 OFF = """
 import sys
 from nri_resmgr.log import Logger
@@ -118,3 +143,32 @@ print("structlog" in sys.modules, file=sys.stderr)
 
 def test_a_level_that_is_off_does_not_touch_structlog() -> None:
     assert printed(OFF) == ["False"]
+
+
+MANY = """
+from nri_resmgr.log import Logger
+from nri_resmgr.log.output import LogFormat, configure_logging
+configure_logging("info", LogFormat.JSON)
+log = Logger("nri_resmgr.x")
+for number in range(1000):
+    log.info("one", number=number, text="x" * 100)
+print("done", flush=True)
+"""
+
+
+def test_a_reader_that_comes_late_gets_all_lines_of_a_plugin() -> None:
+    # More than a pipe holds: the program has gone on meanwhile, and waits at its end.
+    with subprocess.Popen(
+        [sys.executable, "-c", MANY],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline() == "done\n"
+        lines = [json.loads(line) for line in process.stderr]
+
+    assert [line["number"] for line in lines] == [*range(1000)]
+    assert process.returncode == 0

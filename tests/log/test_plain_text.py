@@ -49,13 +49,13 @@ def test_a_line_is_what_the_console_would_write(
 
 def test_a_traceback_follows_its_line() -> None:
     event = {
-        "event": "service.failed",
+        "event": "part.failed",
         "level": "error",
         "exception": "Traceback:\n  x",
     }
 
     assert render_plain(None, "error", event) == (
-        "[error    ] service.failed\nTraceback:\n  x"
+        "[error    ] part.failed\n  Traceback:\n    x"
     )
 
 

@@ -1,4 +1,4 @@
-"""Where lines end up, and that nobody can stop us by not taking them."""
+"""Where lines end up, and that no reader can block the program."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def test_journald_gets_the_fields_as_fields(
     journald = Journald(str(tmp_path / "log"))
     fields = {"event": "container.placed", "cpus": "0-3", "why so": "a\nb"}
     assert journald.write(WARNING, "container.placed cpus=0-3", fields)
-    told = system.recv(4096)
+    received = system.recv(4096)
     journald.close()
 
-    assert told == b"".join(
+    assert received == b"".join(
         (
             b"PRIORITY=4\n",
             b"SYSLOG_IDENTIFIER=nri-resmgr\n",
@@ -62,7 +62,7 @@ def test_journald_gets_the_fields_as_fields(
     )
 
 
-def test_what_nobody_takes_is_dropped(tmp_path: Path) -> None:
+def test_what_nothing_takes_is_dropped(tmp_path: Path) -> None:
     for sink in (Syslog(str(tmp_path / "no")), Journald(str(tmp_path / "no"))):
         assert not sink.write(ERROR, "lost", NONE)
         sink.close()
@@ -90,7 +90,7 @@ def test_the_next_reader_of_a_socket_gets_the_next_line(tmp_path: Path) -> None:
     syslog.close()
 
 
-def test_a_pipe_that_nobody_reads_costs_lines_and_no_time() -> None:
+def test_a_pipe_that_nothing_reads_costs_lines_and_no_time() -> None:
     out, into = os.pipe()
     stream = Stream(into)
     began = time.monotonic()

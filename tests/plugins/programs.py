@@ -11,7 +11,8 @@ from pathlib import Path
 
 from nri_resmgr.cli.install import Folders, install
 from nri_resmgr.stub import Identity
-from nri_resmgr.testing import RuntimeOptions
+from nri_resmgr.testing import Runtime, RuntimeOptions
+from tests.test_runtime.launching import launching
 
 REPOSITORY = Path(__file__).parents[2]
 PLUGINS = REPOSITORY / "plugins"
@@ -61,10 +62,17 @@ def installed(program: Path, name: str, config: str, directory: Path) -> Runtime
     document = directory / f"{name}.yaml"
     document.write_text(config)
     install(str(program), Identity(name, "10"), folders, document)
-    return RuntimeOptions(
-        plugin_folder=folders.plugins,
-        config_folder=folders.configs,
-        plugin_output=directory / "output",
-        registration_timeout=20.0,  # a busy machine starts Python slowly
-        request_timeout=10.0,
-    )
+    return launching(directory)
+
+
+async def check_dropped(
+    directory: Path, options: RuntimeOptions, sentence: str
+) -> None:
+    """Check that a runtime drops the one plugin that it launches, and logs why."""
+    async with Runtime(directory, options=options) as runtime:
+        assert runtime.plugins == ()
+    said = (directory / "output").read_text()
+
+    # The runtime logs this, and kills the plugin, perhaps before that says a word.
+    assert sentence in str(runtime.dropped[0])
+    assert "Traceback" not in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -13,13 +14,14 @@ import yaml
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime
 from tests.plugins.programs import PLUGINS, running
+from tests.security.hostile import FORGED, VALID, forged_in, found_in
 
 pytestmark = pytest.mark.process
 
 LOGGER = PLUGINS / "logger"
 
 
-async def test_it_ends_when_nobody_reads_on(tmp_path: Path) -> None:
+async def test_it_ends_when_nothing_reads_on(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     async with Runtime(tmp_path) as runtime:
         process = await asyncio.create_subprocess_exec(
@@ -68,3 +70,27 @@ async def test_it_goes_on_after_a_restart_of_the_runtime(tmp_path: Path) -> None
         *("RegisterPlugin", "Configure", "Synchronize") * 2,
         "RunPodSandbox",
     ]
+
+
+@pytest.mark.parametrize("style", ["yaml", "json"])
+async def test_it_prints_names_as_escapes_that_a_parser_reads(
+    style: str, tmp_path: Path
+) -> None:
+    log_file = tmp_path / "log"
+    name = f"{VALID}\n{FORGED} ✓"
+    async with Runtime(tmp_path) as runtime:
+        flags = ("--socket", str(runtime.socket_path), "--log-file", str(log_file))
+        async with running(LOGGER, *flags, "--format", style):
+            await runtime.synchronized("99-logger")
+            await runtime.run_pod(Pod(name=name))
+    text = log_file.read_text()
+    entries = (
+        yaml.safe_load_all(text)
+        if style == "yaml"
+        else map(json.loads, text.split("\n")[:-1])
+    )
+    found = [one for one in entries if one.get("request") == "RunPodSandbox"]
+
+    assert found_in(text) == set()
+    assert forged_in(text) == []
+    assert [one["message"]["pod"]["name"] for one in found] == [name]

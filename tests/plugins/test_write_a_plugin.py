@@ -94,6 +94,12 @@ async def test_hello_greets(tmp_path: Path) -> None:
     assert created.container.env == ("GREETING=hello web",)
 
 
+async def test_hello_is_called_what_it_is_installed_as(tmp_path: Path) -> None:
+    options = install_as_documented(tmp_path, "hello.py", "20")  # its own is 10
+    async with Runtime(tmp_path, options=options) as runtime:
+        assert runtime.plugins == ("20-hello",)
+
+
 @pytest.mark.parametrize(
     ("config", "plugins"),
     [

@@ -10,6 +10,10 @@ from nri_resmgr.values import CpuSet
 
 def check_pools(policy: ViewedPolicy[Any], state: Any) -> None:
     """Check what *policy* says of its pools in *state*."""
+    if policy.kind == "NonePolicy":
+        assert not policy.pools(state)
+        assert not any(policy.pins(state).values())
+        return
     pools, available = policy.pools(state), policy.settings.available  # type: ignore[attr-defined] # every policy here has settings
     names = [one.name for one in pools]
     assert len(names) == len(set(names))

@@ -12,11 +12,11 @@ import yaml
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.views import ViewedPolicy
-from nri_resmgr.scenario.direct import DirectNode
 from nri_resmgr.scenario.read import KINDS, document_of, read_scenario
 from nri_resmgr.scenario.steps import Scenario, Step
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
+from tests.policy.direct import DirectNode
 from tests.policy.story_outcomes import WANTED, outcome_of, refusal_of
 
 __all__ = [
@@ -24,9 +24,9 @@ __all__ = [
     "Story",
     "name_of",
     "outcome",
+    "played_over_socket",
     "policy_of",
     "stories",
-    "told_over_socket",
 ]
 
 CASES: Final = Path(__file__).parent / "cases"
@@ -40,7 +40,7 @@ _REMARKS: Final = (
     *("annotations", "other-annotations"),
 )
 
-# A story that says so can be told over a socket, too.
+# A story that says so can be played over a socket, too.
 _SOCKET: Final = "\nsocket: true\n"
 
 
@@ -49,7 +49,7 @@ def stories(kind: str = "*") -> list[Path]:
     return sorted(CASES.glob(f"{kind}/*.yaml"))
 
 
-def told_over_socket(kind: str) -> list[Path]:
+def played_over_socket(kind: str) -> list[Path]:
     """Find the stories that say ``socket: true``; to read all would take seconds."""
     return [path for path in stories(kind) if _SOCKET in path.read_text("utf-8")]
 

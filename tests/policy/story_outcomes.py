@@ -53,7 +53,9 @@ def outcome_of(
     if "create" in step or "update" in step:
         found["gets"] = text_of(decision.pin)
     for key in step.keys() & set(_OF_REASON):
-        (reason,) = decision.reasons
+        # After that of a pod come those of its places.
+        reasons = decision.reasons[:1] if "expects" in step else decision.reasons
+        (reason,) = reasons
         found[key] = quoted(str(getattr(reason, key)), step[key])
     for key in step.keys() & _OF_DECISION.keys():
         found[key] = _OF_DECISION[key](decision)
@@ -100,7 +102,7 @@ def text_of(pin: Pin) -> str:
 
 
 def news_of(pin: Pin) -> str:
-    """Write what is told of a container, its weight if that is told, too."""
+    """Write what is expected of a container, with its weight if there is one."""
     return f"{text_of(pin)} with {pin.shares}" if pin.shares else text_of(pin)
 
 

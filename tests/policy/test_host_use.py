@@ -1,4 +1,4 @@
-"""What policies want of the host for their CPUs, and who cannot have it."""
+"""What policies want of the host for their CPUs, and what they cannot have."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-import yaml
 
 from nri_resmgr.classes.irq.requests import (
     BalloonCpus,
@@ -15,13 +14,9 @@ from nri_resmgr.classes.irq.requests import (
     IrqMode,
     IrqRule,
 )
-from nri_resmgr.config.table import Table
-from nri_resmgr.policy.events import Created, Stopped
-from nri_resmgr.scenario.rows import ROW_KEYS, read_row
-from nri_resmgr.scenario.specs import spec_of_row
-from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.policy.events import Stopped
 from nri_resmgr.values import CpuSet, PolicyError
-from tests.policy.stories import policy_of
+from tests.policy.policy_node import PolicyNode
 
 MACHINE = "1s8c1t memory=16Gi isolated=6"
 KEY = "cpu-class.resource-policy.nri.io"
@@ -44,18 +39,11 @@ balloonTypes:
 """
 
 
-class Node:
-    """A node with a policy of a kind, and what becomes of it."""
+class Node(PolicyNode):
+    """A node of which one CPU is isolated."""
 
     def __init__(self, kind: str, spec: str) -> None:
-        self.machine = parse_spec(MACHINE)
-        self.policy = policy_of(kind, yaml.safe_load(spec), self.machine)
-        self.state = self.policy.start()
-
-    def create(self, name: str, **row: Any) -> None:
-        read = read_row(Table.read(row, *ROW_KEYS))
-        spec = spec_of_row(name, read, self.machine, [])
-        self.state = self.policy.decide(self.state, Created(spec)).state
+        super().__init__(MACHINE, kind, spec)
 
     def classes(self) -> Mapping[str, str]:
         found = self.policy.host_use(self.state).cpu_classes
@@ -147,7 +135,7 @@ def test_a_class_that_a_container_cannot_have_is_refused(
     assert why in str(error.value)
 
 
-def test_a_class_for_the_whole_pod_is_no_matter_of_who_shares_his_cpus() -> None:
+def test_a_class_for_the_whole_pod_does_not_depend_on_shared_cpus() -> None:
     node = Node("TopologyAwarePolicy", TREE)
     node.create("a", burstable=1, annotations={f"{KEY}/pod": "fast"})
 
@@ -214,14 +202,14 @@ def test_interrupts_of_containers(
     assert (use.containers, use.available) == (expected, CpuSet.parse("0-6"))
 
 
-def test_interrupts_are_no_matter_of_who_has_no_cpus() -> None:
+def test_interrupts_are_no_matter_of_what_has_no_cpus() -> None:
     node = Node("TopologyAwarePolicy", TREE)
 
     with pytest.raises(PolicyError, match=r"irq-affinity.* is Burstable"):
         node.create("a", burstable=1, annotations={f"{IRQ}/container.a": "{claim: []}"})
 
 
-def test_interrupts_of_balloons_count_once_there_is_somebody_in_them() -> None:
+def test_interrupts_of_balloons_count_once_there_is_another_in_them() -> None:
     spec = """
 reservedResources: {cpu: "cpuset:0"}
 balloonTypes:

@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from nri_resmgr.classes.isolation.requests import IsolationRequest
-from nri_resmgr.config.table import Table
-from nri_resmgr.policy.events import Created, Stopped
-from nri_resmgr.scenario.rows import ROW_KEYS, read_row
-from nri_resmgr.scenario.specs import spec_of_row
-from nri_resmgr.topology.synthetic import parse_spec
-from tests.policy.stories import policy_of
+from nri_resmgr.policy.events import Stopped
+from tests.policy.policy_node import PolicyNode
 
 TREE = 'reservedResources: {cpu: "cpuset:0"}'
 BALLOONS = """
@@ -27,18 +22,11 @@ ASKED = {"cpu-quota.crio.io": "disable"}
 WISH = IsolationRequest(unlimited=True)
 
 
-class Node:
-    """A node of eight cores with a policy, and what becomes of it."""
+class Node(PolicyNode):
+    """A node of eight cores."""
 
     def __init__(self, kind: str, spec: str) -> None:
-        self.machine = parse_spec("1s8c1t memory=16Gi")
-        self.policy = policy_of(kind, yaml.safe_load(spec), self.machine)
-        self.state = self.policy.start()
-
-    def create(self, name: str, **row: Any) -> None:
-        read = read_row(Table.read(row, *ROW_KEYS))
-        spec = spec_of_row(name, read, self.machine, [])
-        self.state = self.policy.decide(self.state, Created(spec)).state
+        super().__init__("1s8c1t memory=16Gi", kind, spec)
 
     def isolated(self) -> dict[str, str]:
         found = self.policy.host_use(self.state).isolated
@@ -62,7 +50,7 @@ class Node:
         ),
     ],
 )
-def test_the_tree_isolates_who_has_whole_cpus(
+def test_the_tree_isolates_what_has_whole_cpus(
     row: dict[str, Any], expected: dict[str, str]
 ) -> None:
     node = Node("TopologyAwarePolicy", TREE)
@@ -72,14 +60,14 @@ def test_the_tree_isolates_who_has_whole_cpus(
     assert node.isolated() == expected
 
 
-def test_who_does_not_ask_is_not_isolated() -> None:
+def test_what_does_not_ask_is_not_isolated() -> None:
     node = Node("TopologyAwarePolicy", TREE)
     node.create("web", guaranteed=2)
 
     assert node.isolated() == {}
 
 
-def test_balloons_isolate_who_is_alone_in_his() -> None:
+def test_balloons_isolate_a_container_alone_in_one() -> None:
     node = Node("BalloonsPolicy", BALLOONS)
     for name in ("web", "db", "one", "two"):
         node.create(name, guaranteed=1, annotations=ASKED)
@@ -90,7 +78,7 @@ def test_balloons_isolate_who_is_alone_in_his() -> None:
     assert node.isolated().keys() == {"web", "db", "two"}
 
 
-def test_nobody_is_isolated_where_nobody_is_pinned() -> None:
+def test_nothing_is_isolated_where_nothing_is_pinned() -> None:
     node = Node("TopologyAwarePolicy", TREE + "\npinCPU: false")
     node.create("web", guaranteed=2, annotations=ASKED)
 

@@ -72,7 +72,7 @@ def test_what_a_key_stands_for(key: str, value: str | None) -> None:
 @pytest.mark.parametrize(
     "key", ["name", "namespace", "id", "uid", "pod/name", "pod/namespace", "pod/id"]
 )
-def test_what_nobody_told_does_not_exist(key: str) -> None:
+def test_what_nothing_reported_does_not_exist(key: str) -> None:
     assert reader_of(key)(ContainerSpec(id="")) is None
 
 

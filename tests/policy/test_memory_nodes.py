@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.policy.memory import nodes_near
+from nri_resmgr.policy.cpu_pools import nodes_near
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
@@ -13,7 +13,7 @@ from nri_resmgr.values import CpuSet
         pytest.param("2s1n2c1t", "2-3", "1", id="their own node"),
         pytest.param("2s1n2c1t", "1-2", "0-1", id="both of two"),
         pytest.param("1s2n2c1t memory=16Gi,0", "2-3", "0", id="the nearest with any"),
-        pytest.param("1s2n2c1t memory=0,0", "2-3", "", id="nobody has any"),
+        pytest.param("1s2n2c1t memory=0,0", "2-3", "", id="no node has any"),
         pytest.param("1s1n1c1t", "", "", id="no CPUs need none"),
         pytest.param(
             "2s1n2c1t memory=0,16Gi dram=2x16Gi:movable "

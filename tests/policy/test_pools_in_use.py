@@ -10,9 +10,9 @@ from nri_resmgr.config.table import Table
 from nri_resmgr.policy.events import Created
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.rows import ROW_KEYS, read_row
-from nri_resmgr.scenario.specs import spec_of_row
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet
+from tests.policy.direct import spec_of_row
 from tests.policy.stories import policy_of
 
 GIB = 1 << 30

@@ -39,7 +39,7 @@ TWO = CgroupValues(
 @pytest.mark.parametrize(
     ("values", "qos", "requests"),
     [
-        pytest.param(CgroupValues(), E, asked(), id="nothing told, nothing asked"),
+        pytest.param(CgroupValues(), E, asked(), id="no values, no request"),
         pytest.param(
             TWO, G, asked(2000, 2000, GIB, GIB), id="Guaranteed asks for its limits"
         ),
@@ -71,7 +71,7 @@ TWO = CgroupValues(
             msgspec.structs.replace(TWO, shares=262_144, quota=30_000_000),
             G,
             asked(300_000, 300_000, GIB, GIB),
-            id="above the most shares the quota tells",
+            id="above the most shares the quota counts",
         ),
         pytest.param(
             CgroupValues(shares=102, quota=50_000, oom_score_adj=984),
@@ -113,20 +113,20 @@ TWO = CgroupValues(
             CgroupValues(hugepages=PAGES),
             B,
             msgspec.structs.replace(asked(), hugepages=PAGES),
-            id="huge pages are as told",
+            id="huge pages are as given",
         ),
         pytest.param(
             CgroupValues(memory_limit=-1), G, asked(), id="an unlimited memory limit"
         ),
     ],
 )
-def test_what_values_tell(
+def test_what_values_report(
     values: CgroupValues, qos: QosClass, requests: Requests
 ) -> None:
     assert reconstruct(values, qos, NODE) == requests
 
 
-def test_without_the_size_of_the_node_scores_tell_nothing() -> None:
+def test_without_the_size_of_the_node_scores_report_nothing() -> None:
     values = CgroupValues(oom_score_adj=500)
 
     assert reconstruct(values, B, Bytes(0)) == asked()
@@ -212,25 +212,27 @@ def test_the_value_that_differs_is_named(values: dict[str, Any], sentence: str) 
         pytest.param({"hugepages": None}, id="huge pages"),
     ],
 )
-def test_what_is_not_told_does_not_contradict(values: dict[str, Any]) -> None:
+def test_what_is_not_reported_does_not_contradict(values: dict[str, Any]) -> None:
     assert (
         contradiction(EXACT, msgspec.structs.replace(AGREEING, **values), B, NODE) == ""
     )
 
 
 @pytest.mark.parametrize(
-    ("told", "values"),
+    ("given", "values"),
     [
         pytest.param(
-            asked(100), CgroupValues(quota=50_000), id="a limit that nobody told"
+            asked(100), CgroupValues(quota=50_000), id="a limit without a value"
         ),
         pytest.param(
             asked(100), CgroupValues(memory_limit=1), id="a memory limit untold"
         ),
     ],
 )
-def test_limits_out_of_nowhere_contradict(told: Requests, values: CgroupValues) -> None:
-    assert "expected none" in contradiction(told, values, B, NODE)
+def test_limits_out_of_nowhere_contradict(
+    given: Requests, values: CgroupValues
+) -> None:
+    assert "expected none" in contradiction(given, values, B, NODE)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from nri_resmgr.policy.requests import (
 )
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 
-MOST_MILLIS = MAX_SHARES * 1000 // 1024  # what shares can tell
+MOST_MILLIS = MAX_SHARES * 1000 // 1024  # what shares can encode
 
 
 def shares_of_kubelet(milli: int) -> int:
@@ -99,7 +99,7 @@ def test_the_estimate_is_the_least_request_of_its_score(score: int, size: int) -
         pytest.param(500, 0, id="on a node of unknown size"),
     ],
 )
-def test_scores_that_tell_of_no_request(score: int, capacity: int) -> None:
+def test_scores_that_report_of_no_request(score: int, capacity: int) -> None:
     assert requested_memory(score, Bytes(capacity)) == 0
 
 
@@ -109,7 +109,7 @@ def test_up_to_two_thousandths_are_no_request(milli: int) -> None:
 
 
 @given(st.integers(MOST_MILLIS, 10**7))
-def test_above_the_most_shares_the_limit_tells(milli: int) -> None:
+def test_above_the_most_shares_the_limit_reports(milli: int) -> None:
     assert requested_cpus(shares_of_kubelet(milli), MilliCpus(milli)) == milli
 
 
@@ -123,8 +123,8 @@ def test_a_limit_survives_the_way_through_the_quota(milli: int, period: int) -> 
 @pytest.mark.parametrize(
     ("shares", "milli"),
     [
-        pytest.param(None, 0, id="not told is none"),
-        pytest.param(0, 0, id="zero is not told"),
+        pytest.param(None, 0, id="unset is none"),
+        pytest.param(0, 0, id="zero is unset"),
         pytest.param(1, 0, id="less than the least is none"),
         pytest.param(1024, 1000, id="one CPU"),
         pytest.param(MAX_SHARES, 256_000, id="the most"),
@@ -137,11 +137,11 @@ def test_shares(shares: int | None, milli: int) -> None:
 @pytest.mark.parametrize(
     ("quota", "period", "milli"),
     [
-        pytest.param(None, None, None, id="not told"),
-        pytest.param(0, 100_000, None, id="zero is not told"),
+        pytest.param(None, None, None, id="unset"),
+        pytest.param(0, 100_000, None, id="zero is unset"),
         pytest.param(-1, 100_000, None, id="unlimited"),
         pytest.param(50_000, None, 500, id="the default period"),
-        pytest.param(50_000, 0, 500, id="a period of zero is not told"),
+        pytest.param(50_000, 0, 500, id="a period of zero is unset"),
         pytest.param(1001, 100_000, 11, id="a fraction counts as a whole one"),
     ],
 )
@@ -185,7 +185,7 @@ SYSTEMD = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.sl
         ),
         pytest.param("/kubepods.slice", None, id="no pod in it"),
         pytest.param("/system.slice/x", None, id="not the kubelet's"),
-        pytest.param("", None, id="none told"),
+        pytest.param("", None, id="none"),
     ],
 )
 def test_qos_of_a_cgroup(path: str, qos: QosClass | None) -> None:

@@ -5,14 +5,10 @@ import yaml
 
 from nri_resmgr.policy.events import ContainerSpec, Created, Started
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.policy.scheduling import (
-    SchedulingClass,
-    SchedulingPolicy,
-    scheduling_of,
-)
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.values.scheduling import SchedulingClass, SchedulingPolicy
 from tests.policy.stories import policy_of
 
 FAST, SLOW, IDLE = (SchedulingClass(name=name) for name in ("fast", "slow", "idle"))
@@ -52,10 +48,10 @@ def asking(
         ),
     ],
 )
-def test_who_names_the_class(
+def test_what_names_the_class(
     spec: ContainerSpec, chosen: SchedulingClass | None
 ) -> None:
-    assert scheduling_of(spec, SETTINGS) == chosen
+    assert SETTINGS.scheduling_of(spec) == chosen
 
 
 CLASSES = """
@@ -64,7 +60,7 @@ schedulingClasses: [{name: fast, nice: 1, policy: other}, {name: slow}]
 
 
 @pytest.mark.parametrize("kind", ["BalloonsPolicy", "TopologyAwarePolicy"])
-def test_the_class_is_told_at_the_creation_and_at_the_start(kind: str) -> None:
+def test_the_class_is_reported_at_the_creation_and_at_the_start(kind: str) -> None:
     machine = parse_spec("1s1n4c1t")
     policy = policy_of(kind, yaml.safe_load(CLASSES), machine)
     created = policy.decide(policy.start(), Created(asking("fast")))

@@ -19,7 +19,7 @@ def test_every_rule_and_level_has_one() -> None:
     assert LEVEL_SENTENCES.keys() == set(TopologyLevel)
 
 
-def test_whatever_tells_pools_apart_has_one() -> None:
+def test_each_difference_of_pools_has_one() -> None:
     assert DECIDED_SENTENCES.keys() == {*map(str, Criterion), "crowd"}
 
 

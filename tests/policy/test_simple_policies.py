@@ -39,7 +39,7 @@ class OwnState(SimpleState, frozen=True):
 
 
 class OwnPolicy(SimplePolicy[OwnState]):
-    """One CPU for each container that asks for anything; CPU 0 is everybody's."""
+    """One CPU for each container that asks for anything; CPU 0 is shared by all."""
 
     kind: ClassVar[str] = "OwnPolicy"
 
@@ -141,8 +141,8 @@ def test_after_a_loss_all_pins_are_sent_again(event: Event) -> None:
     kept = [] if isinstance(event, PodStopped) else ["a", "c"]
 
     assert [*lost.state.ledger.entries] == kept
-    assert lost.updates == ()
-    assert [*updates_of(POLICY.decide(lost.state, Stopped("x")))] == kept
+    assert [*updates_of(lost)] == kept
+    assert POLICY.decide(lost.state, Stopped("x")).updates == ()
 
 
 @pytest.mark.parametrize("event", [Stopped("x"), Removed("x")])
@@ -153,7 +153,7 @@ def test_an_unknown_container_is_only_noted(event: Event) -> None:
     assert decision.state == POLICY.start()
 
 
-def test_who_was_known_comes_before_older_ones_that_were_not() -> None:
+def test_what_was_known_comes_before_older_ones_that_were_not() -> None:
     known = after(Created(one("b", 1000))).state
     running = (one("a", 1000, present="1"), one("b", 1000, present="6"), one("c"))
     decision = POLICY.decide(known, Synchronized(running))

@@ -32,7 +32,7 @@ def boot(
     Args:
         machine: What is booted.
         arguments: Pytest's.
-        folder: What the guest tells is kept there.
+        folder: The guest's reports are kept there.
         seconds: How long the guest may take in all.
         subtests: Get each test of the guest.
     """
@@ -44,9 +44,9 @@ def boot(
     image = guest_image(suite)
     run = run_guest(image, machine, arguments, folder, seconds)
     if run.panicked:
-        # The emulator's fault, not ours; but nobody should overlook it.
+        # Most likely the emulator's fault, not ours; but it must not be overlooked.
         with subtests.test(msg="the guest's kernel runs on"):
-            pytest.skip(f"it panicked, so it was booted again: {run.console[-2000:]}")
+            pytest.skip(f"it panicked, so it was booted again: {run.console[-6000:]}")
         run = run_guest(image, machine, arguments, folder, seconds)
 
     _show(run, subtests)

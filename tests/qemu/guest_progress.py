@@ -1,7 +1,7 @@
 """A pytest plugin for the guest: each result leaves it as soon as it is known.
 
 ``NRI_RESMGR_TEST_PROGRESS`` names the file, the second serial port in a guest. Every
-line is a JSON object; `tests.qemu.report` reads them. What was told survives the
+line is a JSON object; `tests.qemu.report` reads them. What was reported survives the
 guest's end, however it ends.
 """
 
@@ -15,30 +15,30 @@ import pytest
 
 
 def pytest_runtest_logstart(nodeid: str) -> None:
-    """Tell what is running, for the day it does not end."""
-    _tell(event="started", name=nodeid)
+    """Report what is running, for the day it does not end."""
+    _report(event="started", name=nodeid)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Tell one phase: setup, body or cleanup."""
-    _tell_outcome(report, report.duration)
+    """Report one phase: setup, body or cleanup."""
+    _report_outcome(report, report.duration)
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
-    """Tell of a module that could not be imported, or that skips itself."""
+    """Report a module that could not be imported, or that skips itself."""
     if not report.passed:
-        _tell_outcome(report, 0.0)
+        _report_outcome(report, 0.0)
 
 
 def pytest_sessionfinish(exitstatus: int) -> None:
-    """Tell that nothing more will come."""
-    _tell(event="ended", status=int(exitstatus))
+    """Report that nothing more will come."""
+    _report(event="ended", status=int(exitstatus))
 
 
-def _tell_outcome(
+def _report_outcome(
     report: pytest.TestReport | pytest.CollectReport, seconds: float
 ) -> None:
-    _tell(
+    _report(
         event="phase",
         name=report.nodeid,
         phase=report.when,
@@ -54,7 +54,7 @@ def _text(report: pytest.TestReport | pytest.CollectReport) -> str:
     return report.longreprtext
 
 
-def _tell(**line: object) -> None:
+def _report(**line: object) -> None:
     # Opened anew each time: nothing stays in a buffer that dies with the machine.
     with _file().open("a", encoding="ascii") as file:
         file.write(f"{json.dumps(line)}\n")

@@ -19,7 +19,7 @@ from tests.real_host.debian import Suite
 _SITE = Path("usr/local/lib/python3.13/dist-packages")
 _PACKAGES = (
     *("containerd", "runc", "crun", "python3", "busybox-static"),
-    *("numactl", "iproute2", "kmod", "systemd"),
+    *("numactl", "iproute2", "kmod", "systemd", "dbus"),
 )
 # Nothing reads these, and half of the root's size is in them.
 _SUPERFLUOUS = (
@@ -27,7 +27,7 @@ _SUPERFLUOUS = (
     *("var/cache/apt", "var/lib/apt/lists"),
 )
 _WHEELS = (
-    *("attrs", "msgspec", "protobuf", "pyyaml", "structlog", "grpcio"),
+    *("attrs", "msgspec", "protobuf", "pyyaml", "structlog", "grpcio", "jeepney"),
     *("hypothesis", "pytest", "pytest-asyncio", "pytest-timeout", "pytest-xdist"),
 )
 # Needed before modprobe has a root to read from; the initramfs loads them all.
@@ -90,7 +90,7 @@ def write_ext4(image: Path, content: Path, size: str) -> None:
     Raises:
         ToolFailed: *content* does not fit.
     """
-    # Nobody keeps a run's writes, so a journal would only cost time.
+    # A run's writes are not kept, so a journal would only cost time.
     options = ("-q", "-t", "ext4", "-O", "^has_journal", "-m", "0")
     run_tool("mke2fs", *options, "-d", content, image, size)
 

@@ -47,18 +47,20 @@ def qemu_arguments() -> list[str]:
     argv += ["-machine", "hmat=on"]
     for number, node in enumerate(NODES):
         argv += ["-object", f"memory-backend-ram,id=ram{number},size={node.memory}M"]
-        who = f"cpus={node.cpus[0]}-{node.cpus[-1]}" if node.cpus else "initiator=0"
-        argv += ["-numa", f"node,nodeid={number},memdev=ram{number},{who}"]
+        initiator = (
+            f"cpus={node.cpus[0]}-{node.cpus[-1]}" if node.cpus else "initiator=0"
+        )
+        argv += ["-numa", f"node,nodeid={number},memdev=ram{number},{initiator}"]
     for source, node in enumerate(NODES):
         for target, distance in enumerate(node.distances):
-            # QEMU refuses another local distance than 10, so it need not be told.
+            # QEMU refuses another local distance than 10, so it need not be passed.
             if source != target:
                 argv += ["-numa", f"dist,src={source},dst={target},val={distance}"]
     return argv + _bandwidths()
 
 
 def _bandwidths() -> list[str]:
-    """Tell how fast each node's memory is for each node's CPUs.
+    """Describe how fast each node's memory is for each node's CPUs.
 
     A node without CPUs is known for CXL memory by this alone.
 

@@ -30,6 +30,9 @@ _KERNEL_ARGUMENTS = (
     # What protects or watches a real machine only delays an emulated one.
     *("mitigations=off", "init_on_alloc=0", "hardened_usercopy=off", "nowatchdog"),
     *("audit=0", "apparmor=0"),
+    # A move of memory has taken minutes here. If it does not end, what the kernel waits
+    # for is on the console, and the machine is booted again.
+    *("hung_task_panic=1", "sysctl.kernel.hung_task_timeout_secs=300"),
     # Containers come and go by RCU grace periods: mounts, namespaces, cgroups.
     "rcupdate.rcu_expedited=1",
     # Tests read where memory is; the kernel must not move it behind their back.
@@ -69,13 +72,19 @@ SYSTEMD = Machine(
     "boot",
 )
 
+# For measurements by hand: its clock counts instructions, 2 ns each, and skips idle
+# time, so that other work on this machine does not matter.
+TWO_CPUS = Machine(
+    ("-smp", "2", "-m", "4G", "-icount", "shift=1,sleep=off"), (), "init"
+)
+
 
 @attrs.frozen
 class Run:
     """How a boot went.
 
     Attributes:
-        report: What the guest told; complete only if pytest came to its end.
+        report: What the guest reported; complete only if pytest came to its end.
         ended: How the machine ended, in words.
         console: All that it printed.
     """
@@ -109,7 +118,7 @@ def run_guest(
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    project = _write_project(image, folder, pytest_arguments)
+    project = _write_project(image, folder, "guest-arguments", pytest_arguments)
     console, progress = folder / "console.log", folder / "progress"
     console.touch()
     progress.touch()
@@ -123,6 +132,26 @@ def run_guest(
     project.unlink()
     report = read_report(progress.read_text())
     return Run(report, ended, console.read_text(errors="replace"))
+
+
+def run_program(
+    image: Image, machine: Machine, program: tuple[str, ...], folder: Path
+) -> int:
+    """Boot, run a module of this checkout in the guest, power off.
+
+    The console is this terminal. Return QEMU's exit status.
+
+    Args:
+        image: The disks; they stay as they are.
+        machine: What they are booted on, and how.
+        program: The module and its arguments.
+        folder: Gets the second disk.
+    """
+    project = _write_project(image, folder, "guest-program", program)
+    argv = [*("setpriv", "--pdeathsig", "KILL"), *_qemu(image, machine, project)]
+    argv += ["-serial", "stdio", "-serial", "null"]
+    environment = os.environ | {"PATH": SEARCH_PATH}
+    return subprocess.run(argv, check=False, env=environment).returncode
 
 
 def _ended(argv: list[str], seconds: float) -> str:
@@ -157,8 +186,9 @@ def _qemu(image: Image, machine: Machine, project: Path) -> list[str]:
 
 
 def _write_project(
-    image: Image, folder: Path, pytest_arguments: tuple[str, ...]
+    image: Image, folder: Path, file: str, lines: tuple[str, ...]
 ) -> Path:
+    """Write this checkout, and a file for the guest's first process, to a disk."""
     tree, disk = folder / "project", folder / "project.ext4"
     tree.mkdir()
     for name in _PROJECT:
@@ -170,7 +200,7 @@ def _write_project(
         else:
             shutil.copy2(source, tree)
     compile_project(image, tree)
-    (tree / "guest-arguments").write_text("\n".join(pytest_arguments))
+    (tree / file).write_text("\n".join(lines))
     write_ext4(disk, tree, "256M")
     shutil.rmtree(tree)
     return disk

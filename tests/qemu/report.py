@@ -28,7 +28,7 @@ class Result:
     Attributes:
         name: Path, function and case, ``tests/host/test_x.py::test_y[case]``.
         outcome: How it ended; an error in a fixture is a failure.
-        text: Why it failed or was skipped, as pytest tells it; else empty.
+        text: Why it failed or was skipped, as pytest reports it; else empty.
         seconds: Time in the guest, fixtures included.
     """
 
@@ -40,7 +40,7 @@ class Result:
 
 @attrs.frozen
 class Report:
-    """What a guest told before it ended.
+    """What a guest reported before it ended.
 
     Attributes:
         results: In the order in which the tests ran.

@@ -16,4 +16,4 @@ _BOOT_SECONDS = 600.0  # Several times what it takes beside another busy worker.
 def test_systemd(tmp_path: Path, subtests: pytest.Subtests) -> None:
     ran = boot(SYSTEMD, (_FOLDER,), tmp_path / "guest", _BOOT_SECONDS, subtests)
 
-    assert len(ran) == 6
+    assert len(ran) == 7

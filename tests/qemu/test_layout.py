@@ -20,7 +20,7 @@ def test_distances_are_a_symmetric_table_with_10_to_oneself() -> None:
     assert [row[number] for number, row in enumerate(table)] == [10] * 5
 
 
-def test_a_node_without_cpus_is_told_without_cpus() -> None:
+def test_a_node_without_cpus_is_reported_without_cpus() -> None:
     nodes = [word for word in qemu_arguments() if word.startswith("node,")]
 
     assert nodes == [

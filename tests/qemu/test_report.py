@@ -1,4 +1,4 @@
-"""The guest's lines tell each test's fate, whole or cut short."""
+"""The guest's lines report each test's fate, whole or cut short."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_case(cpus): pass
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What the real pytest tells of MODULE with the guest's plugin."""
+def report_text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the real pytest reports of MODULE with the guest's plugin."""
     folder = tmp_path_factory.mktemp("reported")
     (folder / "test_module.py").write_text(MODULE)
     (folder / "test_unreadable.py").write_text("import no_such_module\n")
@@ -59,11 +59,13 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="module")
-def results(told: str) -> dict[str, Result]:
-    return {result.name: result for result in read_report(told).results}
+def results(report_text: str) -> dict[str, Result]:
+    return {result.name: result for result in read_report(report_text).results}
 
 
-def test_each_test_is_told_once_with_its_outcome(results: dict[str, Result]) -> None:
+def test_each_test_is_reported_once_with_its_outcome(
+    results: dict[str, Result],
+) -> None:
     outcomes = {name: result.outcome for name, result in results.items()}
 
     assert outcomes == {
@@ -95,22 +97,24 @@ def test_each_test_is_told_once_with_its_outcome(results: dict[str, Result]) -> 
         ),
     ],
 )
-def test_failure_tells(results: dict[str, Result], name: str, words: str) -> None:
+def test_failure_reports(results: dict[str, Result], name: str, words: str) -> None:
     assert words in results[name].text
 
 
-def test_skip_tells_its_reason_and_nothing_else(results: dict[str, Result]) -> None:
+def test_skip_reports_its_reason_and_nothing_else(results: dict[str, Result]) -> None:
     assert results["test_module.py::test_skipped"].text == "no such hardware"
 
 
-def test_whole_report_is_complete(told: str) -> None:
-    assert read_report(told).complete
+def test_whole_report_is_complete(report_text: str) -> None:
+    assert read_report(report_text).complete
 
 
 @pytest.mark.parametrize("phases", [0, 1, 2])
-def test_guest_that_ends_early_leaves_what_it_told(told: str, phases: int) -> None:
+def test_guest_that_ends_early_leaves_what_it_reported(
+    report_text: str, phases: int
+) -> None:
     name = "test_module.py::test_good"
-    lines = told.splitlines(keepends=True)
+    lines = report_text.splitlines(keepends=True)
     began = next(n for n, line in enumerate(lines) if name in line)
     whole = read_report("".join(lines[:began])).results
 
@@ -122,5 +126,5 @@ def test_guest_that_ends_early_leaves_what_it_told(told: str, phases: int) -> No
     assert last.text == "the guest ended meanwhile"
 
 
-def test_nothing_told_is_an_incomplete_report() -> None:
+def test_nothing_reported_is_an_incomplete_report() -> None:
     assert read_report("") == Report((), complete=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import attrs
@@ -36,11 +35,35 @@ class Cgroup:
             top = _MOUNT / file.partition(".")[0]
         return (top / self.path.lstrip("/") / file).read_text().strip()
 
+    def create(self) -> None:
+        """Make it in each hierarchy, as the cgroup root that a kubelet is given."""
+        unified = _MOUNT / "cgroup.controllers"
+        if unified.exists():
+            enabled = " ".join(f"+{name}" for name in unified.read_text().split())
+            (_MOUNT / "cgroup.subtree_control").write_text(enabled)
+        for top in [_MOUNT] if unified.exists() else _hierarchies():
+            (top / self.path.lstrip("/")).mkdir(exist_ok=True)
+
+    def processes(self) -> list[int]:
+        """Processes in it and below it; none if it does not exist."""
+        # A runtime adds them to all hierarchies of version 1.
+        folder = next(self.folders(), None)
+        if folder is None:
+            return []
+        # In a scope of systemd crun makes a cgroup of its own.
+        files = sorted(folder.rglob("cgroup.procs"))
+        return [int(pid) for file in files for pid in file.read_text().split()]
+
     def folders(self) -> Iterator[Path]:
         """Its folder in the unified hierarchy, or in each controller's."""
         name = self.path.lstrip("/")
         yield from _MOUNT.glob(name)
         yield from _MOUNT.glob(f"*/{name}")
+
+
+def _hierarchies() -> list[Path]:
+    # Links such as "cpu" to "cpu,cpuacct" lead to the same folder.
+    return sorted({path.parent.resolve() for path in _MOUNT.glob("*/cgroup.procs")})
 
 
 class CpuShare:
@@ -68,12 +91,7 @@ class CpuShare:
         self._limit(self._percent * _PERIOD // 100)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.lift()
         for pid in self._pids():
             with suppress(OSError):  # it has ended meanwhile

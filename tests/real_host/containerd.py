@@ -97,6 +97,12 @@ class Containerd:
         """Whether the daemon was started and has not ended."""
         return self._daemon is not None and self._daemon.poll() is None
 
+    @property
+    def pid(self) -> int:
+        """Of the running daemon."""
+        assert self._daemon is not None
+        return self._daemon.pid
+
     def close(self) -> None:
         """End everything, containers included, and remove every trace."""
         self.kill()

@@ -9,12 +9,16 @@ from typing import Final
 
 import attrs
 
+from nri_resmgr.runtimes.switch import TOLERATED
 from tests.real_host.image import PAUSE
 from tests.real_host.patience import patience
 
 _CAP_SYS_RESOURCE: Final = 24  # capabilities(7), linux/capability.h
 # Bytes of sun_path without the final zero, and of ".ttrpc" (unix(7)).
 _SOCKET_LIMIT: Final = 107 - 6
+
+VM_HANDLER: Final = "kata-of-runc"
+"""A runtime handler with a name of virtual machines, but containers as usual."""
 
 
 @attrs.frozen
@@ -27,6 +31,8 @@ class Options:
         restrict_oom_score_adj: Never ask for a score below our own; needed
             where the kernel would refuse it, and then the default.
         oci_runtime: Program that makes the containers.
+        required_plugin: Plugin without which the default validator refuses
+            containers; empty for none. Releases before 2.2 have no such validator.
     """
 
     registration_timeout: float = 5.0
@@ -37,6 +43,7 @@ class Options:
     oci_runtime: str = attrs.field(
         factory=lambda: os.environ.get("NRI_RESMGR_TEST_OCI_RUNTIME", "runc")
     )
+    required_plugin: str = ""
 
 
 @attrs.frozen
@@ -123,6 +130,7 @@ def config_text(layout: Layout, release: tuple[int, int], options: Options) -> s
             "plugin_registration_timeout": _seconds(options.registration_timeout),
             "plugin_request_timeout": _seconds(options.request_timeout),
         },
+        **_validator(options),
         **cri,
     }
     return "\n".join(
@@ -144,6 +152,18 @@ def may_lower_oom_score(status: Path = Path("/proc/self/status")) -> bool:
     return False
 
 
+def _validator(options: Options) -> dict[str, dict[str, object]]:
+    if not options.required_plugin:
+        return {}
+    return {
+        "plugins.'io.containerd.nri.v1.nri'.default_validator": {
+            "enable": True,
+            "required_plugins": [options.required_plugin],
+            "tolerate_missing_plugins_annotation": TOLERATED,
+        }
+    }
+
+
 def _cri_1(layout: Layout, options: Options) -> dict[str, dict[str, object]]:
     cri = "plugins.'io.containerd.grpc.v1.cri'"
     return {
@@ -151,6 +171,7 @@ def _cri_1(layout: Layout, options: Options) -> dict[str, dict[str, object]]:
         f"{cri}.containerd": {"snapshotter": "native"},
         f"{cri}.cni": {"bin_dir": layout.cni, "conf_dir": layout.cni},
         **_runc(f"{cri}.containerd.runtimes.runc", layout, options),
+        **_runc(f"{cri}.containerd.runtimes.{VM_HANDLER}", layout, options),
     }
 
 
@@ -163,6 +184,7 @@ def _cri_2(layout: Layout, options: Options) -> dict[str, dict[str, object]]:
         runtime: _runtime(layout, options),
         f"{runtime}.cni": {"bin_dirs": [layout.cni], "conf_dir": layout.cni},
         **_runc(f"{runtime}.containerd.runtimes.runc", layout, options),
+        **_runc(f"{runtime}.containerd.runtimes.{VM_HANDLER}", layout, options),
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 import grpc
@@ -65,12 +64,7 @@ class CriClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -82,9 +76,9 @@ class CriClient:
         reply = self._call("Version", pb.VersionRequest(), pb.VersionResponse)
         return f"{reply.runtime_name} {reply.runtime_version}"
 
-    def run_pod_sandbox(self, config: pb.PodSandboxConfig) -> str:
+    def run_pod_sandbox(self, config: pb.PodSandboxConfig, handler: str = "") -> str:
         """Start a pod's sandbox and return its id."""
-        request = pb.RunPodSandboxRequest(config=config)
+        request = pb.RunPodSandboxRequest(config=config, runtime_handler=handler)
         reply = self._call("RunPodSandbox", request, pb.RunPodSandboxResponse)
         return reply.pod_sandbox_id
 

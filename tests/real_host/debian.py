@@ -51,8 +51,8 @@ class Suite:
         except NoDebianMirror as error:
             raise PackageUnavailable(str(error)) from None
 
-    def fetch(self, package: str) -> Path:
-        """Return a folder with *package* unpacked (``usr/bin/...``).
+    def fetch(self, package: str, *more: str) -> Path:
+        """Return a folder with *package* and *more* unpacked (``usr/bin/...``).
 
         A package is fetched once; remove the cache folder to get a newer one.
 
@@ -61,8 +61,20 @@ class Suite:
         """
         return cached(
             f"debian/{self.name}-{package}",
+            (_RECIPE, self.mirror, self.name, package, *more),
+            lambda folder: self._unpack((package, *more), folder),
+        )
+
+    def fetch_source(self, package: str) -> Path:
+        """Return a folder with the archives of a source package, as Debian signed them.
+
+        Raises:
+            PackageUnavailable: apt could not get it; its last line says why.
+        """
+        return cached(
+            f"debian/{self.name}-{package}-source",
             (_RECIPE, self.mirror, self.name, package),
-            lambda folder: self._unpack(package, folder),
+            lambda folder: self._download_source(package, folder),
         )
 
     def dependencies(self, package: str) -> tuple[str, ...]:
@@ -80,25 +92,32 @@ class Suite:
             if line.split()[:1] in (["Depends:"], ["PreDepends:"])
         )
 
-    def _unpack(self, package: str, folder: Path) -> None:
+    def _unpack(self, packages: tuple[str, ...], folder: Path) -> None:
+        names = (f"{package}/{self.name}" for package in packages)
         # One apt at a time: two would fight over the lists.
         with locked(self._apt_folder()):
             self._update()
-            self._apt("apt-get", "download", f"{package}/{self.name}", cwd=folder)
+            self._apt("apt-get", "download", *names, cwd=folder)
         for archive in folder.glob("*.deb"):
             _run("dpkg", "-x", str(archive), str(folder))
             archive.unlink()
 
+    def _download_source(self, package: str, folder: Path) -> None:
+        with locked(self._apt_folder()):
+            # Lists of sources are as long as those of packages: only for this.
+            self._update("deb-src")
+            self._apt("apt-get", "source", "--download-only", package, cwd=folder)
+
     def _apt_folder(self) -> Path:
         return cache_root() / "apt" / self.name
 
-    def _update(self) -> None:
+    def _update(self, kind: str = "deb") -> None:
         folder = self._apt_folder()
         (folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
         (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
         (folder / "sources.list").write_text(
-            f"deb [signed-by={self.keyring}] {self.mirror} {self.name} main\n"
+            f"{kind} [signed-by={self.keyring}] {self.mirror} {self.name} main\n"
         )
         # Without Error-Mode an unreachable mirror is a warning and exit 0.
         self._apt("apt-get", "update", "--quiet", "--error-on=any")

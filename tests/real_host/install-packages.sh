@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that tests of containerd, QEMU and systemd start.
+# Installs the Debian packages that tests of containerd, Kubernetes, QEMU and systemd start.
 # Without root it only lists what is missing; those tests then skip with the reason.
 set -eu
 
@@ -16,6 +16,8 @@ cpio                cpio
 depmod              kmod
 mke2fs              e2fsprogs
 systemd-analyze     systemd
+dbus-daemon         dbus
+openssl             openssl
 buildah             buildah
 "
 # Debian's tests take other suites' containerd and busybox without installing.

@@ -27,7 +27,7 @@ def sweep(layout: Layout, cgroup_root: str) -> None:
     wait_until(lambda: _kill([*_member_pids(cgroup_root)]), "the last process to end")
     for mount in reversed(list(_mounts_below(layout.folder))):
         subprocess.run(["umount", "--lazy", mount], check=True)
-    wait_until(lambda: _remove_cgroups(cgroup_root), f"cgroups {cgroup_root} to go")
+    wait_until(lambda: remove_cgroups(cgroup_root), f"cgroups {cgroup_root} to go")
     for socket in sockets:
         socket.unlink(missing_ok=True)
 
@@ -86,7 +86,7 @@ def _mounts_below(folder: Path) -> Iterator[str]:
             yield point
 
 
-def _remove_cgroups(cgroup_root: str) -> bool:
+def remove_cgroups(cgroup_root: str) -> bool:
     """Remove the empty folders, innermost first; return whether all are removed."""
     for top in Cgroup(cgroup_root).folders():
         below = sorted((each for each in top.rglob("*") if each.is_dir()), reverse=True)

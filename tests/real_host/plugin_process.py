@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Any, Self
 
 from tests.real_host.cgroups import CpuShare
@@ -61,12 +61,7 @@ class PluginProcess:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def start(self) -> None:
@@ -82,6 +77,12 @@ class PluginProcess:
         if self._within is not None:
             self._within.add(self._process.pid)
         self.wait_for("plugin.synchronized", before + 1)
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
 
     def is_up(self) -> bool:
         """Whether it was started and has not ended."""

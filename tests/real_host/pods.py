@@ -5,19 +5,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Self
 
 import attrs
 
 from tests.real_host._gen import cri_pb2 as pb
 from tests.real_host.cgroups import Cgroup
-from tests.real_host.cri import CriClient
+from tests.real_host.cri import CallFailed, CriClient
 from tests.real_host.image import WORK
 from tests.real_host.patience import is_slow_machine
 from tests.real_host.resources import QosClass, Resources
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_SHIM_ENDED = "ttrpc: closed"
 _LEVEL = {
     QosClass.GUARANTEED: "",
     QosClass.BURSTABLE: "/burstable",
@@ -35,6 +36,10 @@ class PodSpec:
         annotations: The user's; kubelet passes them on.
         labels: The user's, beside those that the kubelet adds.
         resources: Sum of the containers' resources, where the kubelet sends it.
+        overhead: What the pod itself needs, where the kubelet sends it.
+        handler: Runtime handler; empty for the runtime's default.
+        host_pids: Whether its containers see all processes of the machine.
+        logs: Folder of its containers' logs; None for none.
     """
 
     name: str
@@ -43,6 +48,10 @@ class PodSpec:
     annotations: Mapping[str, str] = _NOTHING
     labels: Mapping[str, str] = _NOTHING
     resources: Resources | None = None
+    overhead: Resources | None = None
+    handler: str = ""
+    host_pids: bool = False
+    logs: Path | None = None
 
 
 @attrs.frozen
@@ -53,6 +62,9 @@ class ContainerSpec:
         command: Replaces the image's endless sleep.
         env: Variables beside the image's.
         annotations: The container's own; the kubelet sets none of the user's.
+        mounts: Paths of the host by their paths in the container.
+        labels: Beside those that the kubelet adds.
+        attempt: Number of earlier containers of this name in the pod.
     """
 
     name: str
@@ -60,6 +72,9 @@ class ContainerSpec:
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = _NOTHING
     annotations: Mapping[str, str] = _NOTHING
+    mounts: Mapping[str, str] = _NOTHING
+    labels: Mapping[str, str] = _NOTHING
+    attempt: int = 0
 
 
 @attrs.frozen(eq=False)
@@ -121,8 +136,7 @@ class Container:
         return (self._first_process() / "status").read_text()
 
     def _first_process(self) -> Path:
-        [first, *_] = self.cgroup.read("cgroup.procs").split()
-        return Path("/proc", first)
+        return Path("/proc", str(self.cgroup.processes()[0]))
 
     def cpus(self) -> str:
         """CPUs it may use, in the kernel's list format."""
@@ -158,27 +172,47 @@ class Pod:
 
     @classmethod
     def run(cls, cri: CriClient, spec: PodSpec, cgroup_root: str) -> Self:
-        """Start the sandbox of *spec* below the cgroup *cgroup_root*."""
+        """Start the sandbox of *spec* below the cgroup *cgroup_root*.
+
+        A root such as ``/kubepods.slice`` is for a runtime that has systemd make
+        cgroups.
+        """
         config = sandbox_config(spec, cgroup_root)
-        return cls(cri, cri.run_pod_sandbox(config), config)
+        return cls(cri, cri.run_pod_sandbox(config, spec.handler), config)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
+
+    @property
+    def cgroup(self) -> Cgroup:
+        """The cgroup of its sandbox, where containerd makes cgroups by itself."""
+        return Cgroup(f"{self.config.linux.cgroup_parent}/{self.id}")
 
     def create(self, spec: ContainerSpec) -> Container:
         """Create a container without starting it."""
         config = container_config(spec, self.config.metadata)
+        namespaces = self.config.linux.security_context.namespace_options
+        if namespaces.pid != pb.POD:
+            config.linux.security_context.namespace_options.pid = namespaces.pid
+        if self.config.log_directory:
+            config.log_path = _log_name(spec.name)
         container = self.cri.create_container(self.id, config, self.config)
-        cgroup = Cgroup(f"{self.config.linux.cgroup_parent}/{container}")
-        return Container(self.cri, container, spec.name, cgroup)
+        parent = self.config.linux.cgroup_parent
+        scope = f"cri-containerd-{container}.scope" if _is_slice(parent) else container
+        return Container(self.cri, container, spec.name, Cgroup(f"{parent}/{scope}"))
+
+    def output(self, name: str) -> list[str]:
+        """Return the lines that a container has printed, as far as they are logged.
+
+        Source:
+            CRI, "time stream tag line"; the tag is F where the line is complete.
+        """
+        log = Path(self.config.log_directory, _log_name(name))
+        rows = log.read_text().splitlines() if log.exists() else []
+        return [row.split(" ", 3)[3] for row in rows]
 
     def start(self, name: str, resources: Resources) -> Container:
         """Create and start a container that sleeps."""
@@ -188,7 +222,14 @@ class Pod:
 
     def stop(self) -> None:
         """Stop the containers and the sandbox."""
-        self.cri.stop_pod_sandbox(self.id)
+        try:
+            self.cri.stop_pod_sandbox(self.id)
+        except CallFailed as error:
+            # The shim ended by itself while it was asked to end a container. A kubelet
+            # would try again as well.
+            if _SHIM_ENDED not in str(error):
+                raise
+            self.cri.stop_pod_sandbox(self.id)
 
     def remove(self) -> None:
         """Stop it if it runs, and delete it with its containers."""
@@ -200,11 +241,14 @@ def sandbox_config(spec: PodSpec, cgroup_root: str) -> pb.PodSandboxConfig:
     """The CRI form of *spec*; every call makes another pod (uid)."""
     uid = str(uuid.uuid4())
     linux = pb.LinuxPodSandboxConfig(
-        cgroup_parent=f"{cgroup_root}{_LEVEL[spec.qos]}/pod{uid}",
+        cgroup_parent=_cgroup_parent(cgroup_root, spec.qos, uid),
         resources=spec.resources.message() if spec.resources else None,
+        overhead=spec.overhead.message() if spec.overhead else None,
     )
     # The host's network: there is no CNI plugin.
     linux.security_context.namespace_options.network = pb.NODE
+    if spec.host_pids:
+        linux.security_context.namespace_options.pid = pb.NODE
     return pb.PodSandboxConfig(
         metadata=pb.PodSandboxMetadata(
             name=spec.name, uid=uid, namespace=spec.namespace
@@ -216,8 +260,27 @@ def sandbox_config(spec: PodSpec, cgroup_root: str) -> pb.PodSandboxConfig:
             **spec.labels,
         },
         annotations=dict(spec.annotations),
+        log_directory=str(spec.logs or ""),
         linux=linux,
     )
+
+
+def _is_slice(cgroup: str) -> bool:
+    return cgroup.endswith(".slice")
+
+
+def _cgroup_parent(root: str, qos: QosClass, uid: str) -> str:
+    """Return a pod's cgroup, as the kubelet names it.
+
+    Source:
+        kubelet, ``CgroupName.ToSystemd``; systemd.slice(5).
+    """
+    path = f"{root}{_LEVEL[qos]}/pod{uid}"
+    if not _is_slice(root):
+        return path
+    names = [name.replace("-", "_") for name in path.replace(".slice", "").split("/")]
+    slices = ("-".join(names[1 : end + 1]) for end in range(1, len(names)))
+    return "".join(f"/{name}.slice" for name in slices)
 
 
 def container_config(
@@ -225,16 +288,25 @@ def container_config(
 ) -> pb.ContainerConfig:
     """The CRI form of *spec* in *pod*."""
     return pb.ContainerConfig(
-        metadata=pb.ContainerMetadata(name=spec.name),
+        metadata=pb.ContainerMetadata(name=spec.name, attempt=spec.attempt),
         image=pb.ImageSpec(image=WORK),
         command=spec.command,
         envs=[pb.KeyValue(key=k, value=v.encode()) for k, v in spec.env.items()],
+        mounts=[
+            pb.Mount(container_path=inside, host_path=outside)
+            for inside, outside in spec.mounts.items()
+        ],
         labels={
             "io.kubernetes.container.name": spec.name,
             "io.kubernetes.pod.name": pod.name,
             "io.kubernetes.pod.namespace": pod.namespace,
             "io.kubernetes.pod.uid": pod.uid,
+            **spec.labels,
         },
         annotations=dict(spec.annotations),
         linux=pb.LinuxContainerConfig(resources=spec.resources.message()),
     )
+
+
+def _log_name(container: str) -> str:
+    return f"{container}.log"

@@ -41,18 +41,18 @@ def _show(version: str, folder: Path) -> None:
 
 def _play(daemon: Containerd) -> None:
     shared = _start(daemon, "web", Resources.best_effort())
-    _tell("a BestEffort pod starts", shared)
+    _report("a BestEffort pod starts", shared)
     exclusive = _start(daemon, "db", Resources.guaranteed(1))
-    _tell("a Guaranteed pod with 1 CPU starts", shared, exclusive)
+    _report("a Guaranteed pod with 1 CPU starts", shared, exclusive)
     exclusive.stop()
-    _tell("the Guaranteed pod stops", shared)
+    _report("the Guaranteed pod stops", shared)
 
 
 def _start(daemon: Containerd, name: str, resources: Resources) -> Container:
     return daemon.run_pod(PodSpec(name, qos=resources.qos)).start(name, resources)
 
 
-def _tell(what: str, *containers: Container) -> None:
+def _report(what: str, *containers: Container) -> None:
     print(f"{what}; /proc/self/status inside says")
     for container in containers:
         print(f"  {container.name:4} Cpus_allowed_list: {container.cpus()}")

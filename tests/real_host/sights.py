@@ -35,11 +35,11 @@ def go_on(expected: Sights, step: Mapping[str, Any]) -> None:
         name = step.get("create") or step["update"]
         expected[name] = step["gets"]
     for name, news in step.get("updates", {}).items():
-        expected[name] = told_anew(expected[name], news)
+        expected[name] = repeated(expected[name], news)
     expected.pop(step.get("stop", ""), None)
 
 
-def told_anew(before: str, news: str) -> str:
+def repeated(before: str, news: str) -> str:
     """Replace what *news* lists: ``6-7``, `` on 0-1``, ``8,12 on 0-4 with 512``."""
     cpus, _, mems = before.partition(" on ")
     new_cpus, _, new_mems = news.partition(" with ")[0].partition(" on ")

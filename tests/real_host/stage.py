@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from tests.policy.stories import KINDS
@@ -56,12 +55,7 @@ class Stage:
         self._plugin.configure(*self._document)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.plugin.kill()
         for switch in self._offline:
             switch.write_text("1")
@@ -99,16 +93,16 @@ class Stage:
             for name, container in self.containers.items()
         }
 
-    def tells(self, container: str, story: str) -> bool:
+    def shows(self, container: str, story: str) -> bool:
         """Whether a container's resource file has what a story says."""
         text = self.containers[container].file(_FILE).replace('"', "")
         rows = (line.split("=") for line in text.splitlines())
-        told = (
+        reported = (
             f"{name.split('_')[0].lower()} {value}"
             for name, value in rows
             if name != "ALL_MEMS"
         )
-        return ", ".join(told) == story
+        return ", ".join(reported) == story
 
     def weight(self, container: str) -> int:
         """A container's ``cpu.weight``."""

@@ -61,7 +61,24 @@ def test_resources(resources: Resources, expected: pb.LinuxContainerResources) -
         pytest.param(QosClass.BEST_EFFORT, "/kubepods/besteffort/pod", id="the rest"),
     ],
 )
-def test_the_cgroup_parent_tells_the_class(qos: QosClass, parent: str) -> None:
+def test_the_cgroup_parent_reports_the_class(qos: QosClass, parent: str) -> None:
     config = sandbox_config(PodSpec("web", qos), "/kubepods")
 
     assert config.linux.cgroup_parent == parent + config.metadata.uid
+
+
+@pytest.mark.parametrize(
+    ("qos", "slices"),
+    [
+        (QosClass.GUARANTEED, ("kubepods.slice",)),
+        (QosClass.BURSTABLE, ("kubepods.slice", "kubepods-burstable.slice")),
+    ],
+)
+def test_a_pods_slice_has_the_names_of_those_above(
+    qos: QosClass, slices: tuple[str, ...]
+) -> None:
+    config = sandbox_config(PodSpec("db", qos), "/kubepods.slice")
+    uid = config.metadata.uid.replace("-", "_")
+    own = f"{slices[-1].removesuffix('.slice')}-pod{uid}.slice"
+
+    assert config.linux.cgroup_parent == "/" + "/".join((*slices, own))

@@ -138,6 +138,22 @@ def test_crio_gets_a_drop_in_only(node: Node) -> None:
     assert node.files() == {}
 
 
+def test_a_plugin_may_be_required(node: Node) -> None:
+    node.put(MAIN, STOCK_1_7)
+    came = node.call("--require-plugin", "resource-policy")
+    again = node.call("--require-plugin", "resource-policy")
+    text = node.files()[MAIN]
+    node.call("--undo")
+
+    assert 'required_plugins = ["resource-policy"]' in text
+    assert [line[:30] for line in came.stdout.splitlines()[-2:]] == [
+        "note: required plugins need co",
+        "note: without the plugin no co",
+    ]
+    assert "nothing to do: NRI is enabled, with these settings" in again.stdout
+    assert node.files() == {MAIN: STOCK_1_7}
+
+
 def test_imports_are_followed_and_each_file_read_once(node: Node) -> None:
     node.put(MAIN, "version = 2\nimports = ['a.toml', 'config.toml']\n")
     path = "/etc/containerd/a.toml"
@@ -195,10 +211,10 @@ def import_missing(node: Node) -> None:
         pytest.param(linked, "is a link to ", id="a link"),
         pytest.param(linked_folder, "is a link to ", id="a link above it"),
         pytest.param(leading_out, "leads out of the host's root", id="a link away"),
-        pytest.param(writable, "is writable by others", id="anybody's file"),
-        pytest.param(in_a_writable_folder, "by others", id="anybody's folder"),
+        pytest.param(writable, "is writable by others", id="a file writable by all"),
+        pytest.param(in_a_writable_folder, "by others", id="a folder writable by all"),
         pytest.param(pipe, "is not a regular file", id="a pipe"),
-        pytest.param(foreign, "belongs to user 1234; run", id="somebody's"),
+        pytest.param(foreign, "belongs to user 1234; run", id="another user's"),
         pytest.param(import_missing, "is imported, but missing", id="no such import"),
     ],
 )
@@ -218,7 +234,9 @@ def test_what_is_not_safe_to_write_is_left(
     "words",
     [
         ("--undo", "--request-timeout", "3s"),
-        ("--restart",),
+        ("--undo", "--require-plugin", "x"),
+        ("--tolerate-annotation", "x"),
+        ("--require-plugin", "a b"),
         ("--containerd", "--crio"),
         ("--dry-run", "--restart"),
         ("--request-timeout", "soon"),

@@ -14,7 +14,7 @@ from nri_resmgr.runtimes.containerd import (
     switched_on,
 )
 from nri_resmgr.runtimes.errors import (
-    ChangedSince,
+    NotChanged,
     NotEditable,
     Overridden,
 )
@@ -178,7 +178,7 @@ def test_times_stay_that_were_asked_for_before() -> None:
 def test_what_was_changed_since_is_not_lost() -> None:
     change = switched_on(only(DEBIAN), KEYS.wanted())
     since = only(f"{change.after}# mine\n", original=DEBIAN)
-    with pytest.raises(ChangedSince) as refusal:
+    with pytest.raises(NotChanged) as refusal:
         switched_back(since)
 
     assert str(refusal.value) == (
@@ -218,7 +218,7 @@ def test_a_later_file_that_has_it_on_is_enough(
             switched_on(only(head, theirs), KEYS.wanted())
 
 
-def test_a_setting_that_keeps_plugins_out_is_told() -> None:
+def test_a_setting_that_keeps_plugins_out_is_reported() -> None:
     text = f"version = 2\n{NRI_2}disable = true\ndisable_connections = true\n"
 
     (note,) = switched_on(only(text), KEYS.wanted()).notes

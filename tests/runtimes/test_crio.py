@@ -69,7 +69,7 @@ def files(**texts: str) -> Crio:
             ),
             (),
             FileChange(DROP_IN, None, None),
-            id="on by a drop-in of somebody",
+            id="on by a foreign drop-in",
         ),
         pytest.param(
             files(_10="[crio.nri]\nenable_nri = false\n"),
@@ -122,7 +122,7 @@ def files(**texts: str) -> Crio:
             files(_99="[crio.nri]\nnri_plugin_request_timeout = '7s'\n"),
             (),
             FileChange(DROP_IN, None, ours()),
-            id="a later file with what nobody asked for",
+            id="a later file with other settings",
         ),
         pytest.param(
             files(main="[crio.nri]\nnri_disable_connections = true\n"),

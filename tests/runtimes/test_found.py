@@ -73,12 +73,12 @@ def test_an_enabled_unit_is_better_than_nothing(host: Host) -> None:
     assert find_runtime(host.tree, None).why == f"unit /{WANTS}/crio.service"
 
 
-def test_nothing_is_told(host: Host) -> None:
+def test_nothing_is_reported(host: Host) -> None:
     with pytest.raises(NoRuntime):
         find_runtime(host.tree, None)
 
 
-def test_both_are_told_and_the_users_word_counts(host: Host) -> None:
+def test_both_are_reported_and_the_users_word_counts(host: Host) -> None:
     host.run(70, "crio", "-c", "/a")
     host.run(71, "containerd")
     with pytest.raises(TwoRuntimes) as refusal:
@@ -136,7 +136,7 @@ def test_a_flag_as_go_takes_it(words: tuple[str, ...], value: str) -> None:
         ("00000002 00000000 00010000 0001 01 4242 /run/other.sock", False),
     ],
 )
-def test_nri_is_on_where_somebody_listens(row: str, *, is_on: bool, host: Host) -> None:
+def test_nri_is_on_where_another_listens(row: str, *, is_on: bool, host: Host) -> None:
     net = host.root / "proc/1/net"
     net.mkdir()
     (net / "unix").write_text(

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nri_resmgr.runtimes.errors import NotEditable, NotToml
-from nri_resmgr.runtimes.toml_edit import Scalar, with_values
+from nri_resmgr.runtimes.toml_edit import Value, with_values
 from nri_resmgr.runtimes.toml_statements import statements
 from tests.runtimes.toml_documents import NRI, toml_documents
 
@@ -22,8 +22,8 @@ PATH = "/etc/x.toml"
 
 
 @st.composite
-def settings(draw: st.DrawFn) -> dict[str, Scalar]:
-    values: dict[str, Scalar] = {"disable": draw(st.booleans())}
+def settings(draw: st.DrawFn) -> dict[str, Value]:
+    values: dict[str, Value] = {"disable": draw(st.booleans())}
     for key in KEYS[1:]:
         if draw(st.booleans()):
             values[key] = draw(st.sampled_from(("2s", "5s", "10s")))
@@ -35,7 +35,7 @@ def read(text: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=lambda digits: ("float", digits))
 
 
-def set_in(document: dict[str, Any], values: Mapping[str, Scalar]) -> dict[str, Any]:
+def set_in(document: dict[str, Any], values: Mapping[str, Value]) -> dict[str, Any]:
     plugins = document.setdefault("plugins", {})
     plugins[NRI[1]] = {**plugins.get(NRI[1], {}), **values}
     return document
@@ -54,7 +54,7 @@ def lines_in_common(one: list[str], other: list[str]) -> int:
 
 @given(toml_documents(), settings())
 def test_it_says_what_was_asked_for_and_all_that_it_said(
-    text: str, values: dict[str, Scalar]
+    text: str, values: dict[str, Value]
 ) -> None:
     after = with_values(PATH, text, NRI, values)
 
@@ -62,7 +62,7 @@ def test_it_says_what_was_asked_for_and_all_that_it_said(
 
 
 @given(toml_documents(), settings())
-def test_twice_is_once(text: str, values: dict[str, Scalar]) -> None:
+def test_twice_is_once(text: str, values: dict[str, Value]) -> None:
     once = with_values(PATH, text, NRI, values)
 
     assert with_values(PATH, once, NRI, values) == once
@@ -70,7 +70,7 @@ def test_twice_is_once(text: str, values: dict[str, Scalar]) -> None:
 
 @given(toml_documents(), settings())
 def test_lines_stay_where_they_were_and_as_they_were(
-    text: str, values: dict[str, Scalar]
+    text: str, values: dict[str, Value]
 ) -> None:
     after = with_values(PATH, text, NRI, values)
     old = read(text).get("plugins", {}).get(NRI[1], {})
@@ -84,7 +84,7 @@ def test_lines_stay_where_they_were_and_as_they_were(
 
 @given(toml_documents(), settings())
 def test_line_ends_are_those_of_the_document(
-    text: str, values: dict[str, Scalar]
+    text: str, values: dict[str, Value]
 ) -> None:
     after = with_values(PATH, text, NRI, values)
     lone = re.compile(r"(?<!\r)\n")
@@ -215,7 +215,7 @@ def test_what_is_not_safe_to_edit_is_refused(text: str, why: str) -> None:
         pytest.param("a = " + "[" * 5000, "it is nested too deep", id="a bomb"),
     ],
 )
-def test_what_is_not_toml_is_told(text: str, why: str) -> None:
+def test_what_is_not_toml_is_reported(text: str, why: str) -> None:
     with pytest.raises(NotToml) as refusal:
         with_values(PATH, text, NRI, {"disable": False})
 

@@ -20,12 +20,12 @@ from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.config import parse_config
-from nri_resmgr.recordings.entries import Header
+from nri_resmgr.recordings.entries import Header, Recording
 from nri_resmgr.recordings.file import RecordingFile
 from nri_resmgr.recordings.recorder import Recorder
+from nri_resmgr.recordings.text import load_recording
 from nri_resmgr.scenario.differences import AS_RECORDED, Outcome, Replacements
 from nri_resmgr.scenario.kubelet import container_of, pod_of, resources_of
-from nri_resmgr.scenario.load import Recording, load_recording
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.stub import Stub, StubOptions

@@ -52,6 +52,20 @@ def test_a_deployment_is_simulated(tmp_path: Path) -> None:
     assert "default/web-1/app" in picture.read_text()
 
 
+def test_nothing_is_granted_by_a_policy_that_pins_nothing(tmp_path: Path) -> None:
+    workload = write(tmp_path / "web.yaml", DEPLOYMENT.replace("cpu: 2", "cpu: 200"))
+    none = "apiVersion: config.nri/v1alpha1\nkind: NonePolicy\n"
+    document = write(tmp_path / "none.yaml", none)
+    words = ("simulate", "--topology", "2s2n2c2t", workload, "--config-file", document)
+
+    done = nri_resmgr(*words)
+    title, header, *rows = filter(None, done.stdout.splitlines())
+
+    assert title == "NonePolicy on 16 CPUs"
+    assert header.split()[-1] == "rule"
+    assert [row.split()[-1] for row in rows] == ["not-pinned", "not-pinned"]
+
+
 def test_two_configurations_are_compared(tmp_path: Path) -> None:
     workload = write(tmp_path / "web.yaml", DEPLOYMENT)
     one = write(tmp_path / "one.yaml", document())
@@ -93,7 +107,7 @@ def test_two_configurations_are_compared(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_in_one_sentence(
+def test_a_mistake_is_reported_in_one_sentence(
     words: tuple[str, ...], sentence: str
 ) -> None:
     ended = nri_resmgr(*words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+import msgspec
 import pytest
 import yaml
 from hypothesis import given
@@ -147,11 +148,11 @@ def test_a_scenario_is_read_to_the_letter() -> None:
         ),
     ],
 )
-def test_a_mistake_is_told_with_its_place(text: str, sentence: str) -> None:
-    with pytest.raises(BadSetting) as told:
+def test_a_mistake_is_reported_with_its_place(text: str, sentence: str) -> None:
+    with pytest.raises(BadSetting) as raised:
         read_scenario(text)
 
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 MANIFESTS = """
@@ -173,7 +174,7 @@ spec:
       containers:
       - name: app
         image: registry/app:1
-        env: [{name: SECRET, value: s}]
+        env: [{name: PORT, value: "80"}, {name: SECRET, valueFrom: {secretKeyRef: {}}}]
         resources: {limits: {cpu: "2", memory: 1Gi, hugepages-2Mi: 4Mi}}
 """
 
@@ -193,8 +194,9 @@ def test_a_deployment_makes_pods_as_kubernetes_would() -> None:
         )
 
     pages = (HugePages(Bytes(2 << 20), 2),)
+    app = msgspec.structs.replace(row(2, pages), env={"PORT": "80"})
     expected = RunPods(
-        "web", {"first": row(1, None), "app": row(2, pages)}, frozenset({"first"}), 3
+        "web", {"first": row(1, None), "app": app}, frozenset({"first"}), 3
     )
     assert read_workload(MANIFESTS) == Scenario("", "", (expected,))
 
@@ -251,10 +253,10 @@ def test_a_pod_has_the_class_that_kubernetes_gives_it(
     ],
 )
 def test_a_workload_that_is_none_is_refused(text: str, sentence: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as raised:
         read_workload(text)
 
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 _words = st.sampled_from(

@@ -27,6 +27,7 @@ from nri_resmgr.recordings.entries import (
     MachineChanged,
     RecordedCheckpoint,
     RecordedRefusal,
+    Recording,
 )
 from nri_resmgr.recordings.file import (
     CannotRecord,
@@ -34,8 +35,7 @@ from nri_resmgr.recordings.file import (
     RecordingFull,
 )
 from nri_resmgr.recordings.secrets import without_secrets
-from nri_resmgr.recordings.text import entry_line, header_line
-from nri_resmgr.scenario.load import Recording, load_recording
+from nri_resmgr.recordings.text import entry_line, header_line, load_recording
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
@@ -115,10 +115,10 @@ def test_a_recording_that_is_cut_off_counts_as_far_as_it_is_whole(kept: int) -> 
     ],
 )
 def test_what_is_no_recording_is_refused(first: str, sentence: str) -> None:
-    with pytest.raises(BadRecording) as told:
+    with pytest.raises(BadRecording) as raised:
         load_recording(iter([first]), "rec")
 
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 _anything = st.recursive(
@@ -163,14 +163,14 @@ def test_what_pods_keep_to_themselves_is_taken_out() -> None:
 
     for message in messages:
         before = message.SerializeToString()
-        told = without_secrets(message)
+        raised = without_secrets(message)
 
-        assert b"hidden" not in told.SerializeToString()
-        assert str(told).count('"yes"') == 2
+        assert b"hidden" not in raised.SerializeToString()
+        assert str(raised).count('"yes"') == 2
         assert message.SerializeToString() == before
 
 
-async def test_nothing_hidden_reaches_the_file_and_nobody_else_reads_it(
+async def test_nothing_hidden_reaches_the_file_and_nothing_else_reads_it(
     tmp_path: Path,
 ) -> None:
     async with recorded_node(tmp_path) as node:
@@ -215,14 +215,14 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8, before[1]))
     try:
-        with pytest.raises(RecordingFull) as told:
+        with pytest.raises(RecordingFull) as raised:
             file.write("123456789\n")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
 
     assert path.read_text() == "1234\n"
-    assert str(told.value) == "file too large"
+    assert str(raised.value) == "file too large"
     file.close()
 
 
@@ -233,13 +233,13 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
         pytest.param(".", "it is a folder", id="a folder"),
     ],
 )
-def test_a_file_that_cannot_be_made_is_told(
+def test_a_file_that_cannot_be_made_is_reported(
     path: str, sentence: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(CannotRecord) as told:
+    with pytest.raises(CannotRecord) as raised:
         RecordingFile(str(tmp_path / path), 1)
 
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 def test_more_than_fits_is_not_begun(tmp_path: Path) -> None:

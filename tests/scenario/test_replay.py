@@ -8,8 +8,8 @@ import pytest
 
 from nri_proto import NriLevel
 from nri_resmgr.app.plugin.options import PluginOptions
-from nri_resmgr.policy.events import Pin
-from nri_resmgr.recordings.entries import Decided
+from nri_resmgr.policy.events import Pin, Rebalance
+from nri_resmgr.recordings.entries import Decided, Rebalancing
 from nri_resmgr.scenario.differences import Replacements
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.rows import ContainerRow
@@ -17,7 +17,6 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, MilliCpus, NodeSet, QosClass
-from tests.app.node import until
 from tests.scenario.recorded import (
     MACHINE,
     NAME,
@@ -28,6 +27,7 @@ from tests.scenario.recorded import (
     recorded_node,
     replayed,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -113,7 +113,7 @@ async def test_another_configuration_shows_where_containers_would_be(
     assert cpus[0].recorded != cpus[0].now
 
 
-async def test_what_would_be_refused_is_told_once_with_its_sentence(
+async def test_what_would_be_refused_is_reported_once_with_its_sentence(
     tmp_path: Path,
 ) -> None:
     file = await one_container(tmp_path, 6)
@@ -166,6 +166,29 @@ async def test_cold_starts_end_in_the_time_of_the_recording(tmp_path: Path) -> N
     assert (await replayed(node.file)).differences == ()
 
 
+async def test_a_rebalance_is_repeated(tmp_path: Path) -> None:
+    large = ContainerRow(
+        qos=QosClass.GUARANTEED, request=MilliCpus(4000), memory=Bytes(1 << 30)
+    )
+    small = ContainerRow()
+    rows = {"x": large, "y": large, "z": large, "a": small, "b": small}
+    async with recorded_node(tmp_path, STRICT) as node:
+        for name, asks in rows.items():
+            await node.runtime.run_pod(pod_of(name, asks))
+            made = container_of(name, asks, Bytes(1 << 36))
+            await node.runtime.create_container(name, made)
+        for name in "xyz":
+            await node.runtime.stop_pod(name)
+        decision = node.plugin.rebalance(Rebalance(5, {0: 10}))
+        await node.runtime.run_pod(pod_of("c", small))
+        made = container_of("c", small, Bytes(1 << 36))
+        await node.runtime.create_container("c", made)
+
+    assert decision.reasons
+    assert Rebalancing in {type(one) for one in load(node.file).entries}
+    assert (await replayed(node.file)).differences == ()
+
+
 class NicAtNode3:
     """Says that all containers use the same network card."""
 
@@ -175,7 +198,7 @@ class NicAtNode3:
         return complete_hints([Hint("nic", nodes=NodeSet.of(3))], machine)
 
 
-async def test_what_the_host_told_of_devices_is_known_to_a_replay(
+async def test_what_the_host_reported_of_devices_is_known_to_a_replay(
     tmp_path: Path,
 ) -> None:
     asks = ContainerRow(
@@ -192,7 +215,7 @@ async def test_what_the_host_told_of_devices_is_known_to_a_replay(
     assert (await replayed(node.file)).differences == ()
 
 
-async def test_who_would_have_been_refused_is_not_there_after_a_restart(
+async def test_what_would_have_been_refused_is_not_there_after_a_restart(
     tmp_path: Path,
 ) -> None:
     big, small = (

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
+from nri_resmgr.config import BadSetting
 from nri_resmgr.scenario.compare import FindingChange, changes_between
 from nri_resmgr.scenario.findings import Findings, Largest, Spread, findings_of
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
-from nri_resmgr.scenario.play import BadStep, Player
+from nri_resmgr.scenario.play import Player
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
-from tests.policy.stories import Story, name_of, told_over_socket
+from tests.policy.stories import KINDS, Story, name_of, played_over_socket
 from tests.policy.story_outcomes import text_of
 
 MACHINE = "2s1n2c2t numbering=adjacent"  # node 0: cores {0,1} {2,3}; node 1: the rest
@@ -62,7 +63,7 @@ def test_what_lies_across_nodes_and_beside_others_is_named() -> None:
     assert now.stranded == free & mates
 
 
-def test_who_is_refused_is_told_and_the_others_go_on() -> None:
+def test_what_is_refused_is_reported_and_the_others_go_on() -> None:
     now = found(DB % 40 + WEB)
 
     assert [(one.step, one.title) for one in now.refusals] == [(0, "default/db/db")]
@@ -127,10 +128,10 @@ def test_time_that_passes_ends_a_cold_start() -> None:
     ],
 )
 def test_a_step_that_cannot_happen_is_a_mistake(story: str, sentence: str) -> None:
-    with pytest.raises(BadStep) as told:
+    with pytest.raises(BadSetting) as raised:
         found(story)
 
-    assert sentence in str(told.value)
+    assert sentence in str(raised.value)
 
 
 def test_two_configurations_are_compared() -> None:
@@ -143,7 +144,19 @@ def test_two_configurations_are_compared() -> None:
     assert FindingChange("default/db/db", "cpus", "4-5", "0-1") in changes
 
 
-@pytest.mark.parametrize("path", told_over_socket("topology-aware"), ids=name_of)
+# All of one policy, and a few of each other one.
+SIMULATED = [
+    path
+    for kind in KINDS
+    for path in played_over_socket(kind)[: None if kind == "topology-aware" else 3]
+]
+
+
+def test_stories_of_all_kinds_are_simulated() -> None:
+    assert {path.parent.name for path in SIMULATED} == KINDS.keys()
+
+
+@pytest.mark.parametrize("path", SIMULATED, ids=name_of)
 def test_it_decides_as_the_plugin_behind_a_socket(path: Path) -> None:
     """The same stories are played through a runtime in tests/app."""
     story = Story.read(path)

@@ -7,13 +7,15 @@ import gc
 import json
 import time
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from nri_resmgr.app.adjustments.read import read_adjustments
 from nri_resmgr.config import BadSyntax, parse_config
-from nri_resmgr.config.syntax import MAX_TEXT
+from nri_resmgr.config.syntax import MAX_TEXT, parse_yaml
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.values import InputError, ResmgrError
 from tests.fuzz import samples
@@ -41,7 +43,7 @@ def rule(key: str, operator: str, *values: str) -> str:
 # By what a pod has them, each another one for each number.
 BOMBS: Final[Mapping[str, Callable[[int], Mapping[str, str]]]] = {
     "unknown keys": lambda n: {f"k{n}-{i}.{OURS}": "" for i in range(8_000)},
-    "keys for nobody": lambda n: {
+    "keys of no container": lambda n: {
         f"memory-type.{OURS}/{n}-{i}": "" for i in range(6_000)
     },
     "keys for others": lambda n: {
@@ -170,3 +172,16 @@ def test_a_document_that_goes_off_is_refused(
         read(text)
 
     assert time.thread_time() - begun < SECONDS
+
+
+def test_many_adjustments_take_little_more_than_their_yaml() -> None:
+    row = "- {{apiVersion: config.nri/v1alpha1, metadata: {{name: a{}}}}}\n"
+    text = "".join(row.format(at) for at in range(14_000))
+    times = [time.thread_time()]
+    parse_yaml(text)
+    times.append(time.thread_time())
+    read_adjustments(text, "n")
+    times.append(time.thread_time())
+    alone, whole = (after - before for before, after in pairwise(times))
+
+    assert whole < 3 * alone

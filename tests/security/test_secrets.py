@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 from nri_resmgr.control.client import Client
-from nri_resmgr.scenario.load import load_recording
+from nri_resmgr.recordings.text import load_recording
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxPod, Pod
 from nri_resmgr.stub.model import Hook, Hooks, LinuxContainer, LinuxResources
 from nri_resmgr.testing import PluginRefused
@@ -57,7 +57,7 @@ def container(name: str, cpus: int) -> Container:
         args=("server", f"--token={SECRET}"),
         annotations={"io.kubernetes.container.preStopHandler": json.dumps(STOP)},
         hooks=Hooks(prestart=(Hook(path="/hook", args=(SECRET,), env=(SECRET,)),)),
-        labels={"told": f"container-of-{name}"},
+        labels={"given": f"container-of-{name}"},
         linux=LinuxContainer(resources=amounts),
     )
 
@@ -115,7 +115,7 @@ def asked(port: str, method: str, path: str) -> tuple[int, str]:
 
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
-    """Run it where files are made for everybody, unless it says otherwise."""
+    """Run it with a umask of 0, so that files are readable by all by default."""
     flags = {
         "state-dir": tmp_path / "state",
         "run-dir": tmp_path / "run",
@@ -124,11 +124,11 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
         "record": tmp_path / "recording",
         "log-debug": "*",
     }
-    told = [f"--{name}={value}" for name, value in flags.items()]
+    given = [f"--{name}={value}" for name, value in flags.items()]
     before = os.umask(0)
     try:
         async with daemon(
-            tmp_path, parse_spec("2s4c2t"), *told, "--metrics-per-container"
+            tmp_path, parse_spec("2s4c2t"), *given, "--metrics-per-container"
         ) as found:
             one = Session(found, tmp_path)
             await one.live()
@@ -172,7 +172,7 @@ def messages(recording: Path) -> str:
     return "".join(str(getattr(one, "body", "")) for one in entries)
 
 
-async def test_nobody_else_can_write_what_is_ours_whatever_the_umask(
+async def test_nothing_else_can_write_what_is_ours_whatever_the_umask(
     session: Session,
 ) -> None:
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in ours(session.folder)}
@@ -183,7 +183,7 @@ async def test_nobody_else_can_write_what_is_ours_whatever_the_umask(
         assert modes[session.folder / name] & 0o077 == 0, name
 
 
-async def test_the_endpoint_only_tells(session: Session) -> None:
+async def test_the_endpoint_only_reports(session: Session) -> None:
     line = await session.daemon.line("http.listening")
     port = line["endpoint"].rpartition(":")[2]
     for path in ("/metrics", "/healthz", "/readyz", "/v1/log", "/v1/reload"):

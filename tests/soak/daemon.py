@@ -28,7 +28,7 @@ _PATIENCE: Final = 3600.0  # seconds, as the peer
 DOCUMENTS: Final = tuple(
     "apiVersion: config.nri/v1alpha1\n"
     "kind: TopologyAwarePolicy\n"
-    f"spec: {{reservedResources: {{cpu: {reserved}}}}}\n"
+    f"spec: {{reservedResources: {{cpu: {reserved}}}, allowLoss: true}}\n"
     for reserved in (2, 3)
 )
 
@@ -80,7 +80,7 @@ class Daemon:
         """Count its objects by type."""
         path = self.folder / "objects"
         path.unlink(missing_ok=True)
-        os.kill(self.pid, signal.SIGUSR2)
+        os.kill(self.pid, signal.SIGRTMIN)
         until = time.monotonic() + _PATIENCE
         while not path.exists():
             assert time.monotonic() < until, "it does not count"
@@ -111,7 +111,7 @@ class Daemon:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Daemon]:
+def running(folder: Path, *, records: bool = True) -> Iterator[Daemon]:
     """Run it with a checkpoint, metrics, a history, a recording and a log."""
     host, config, port = folder / "host", folder / "config", _free_port()
     write_tree(sysfs_files(parse_spec(MACHINE)), host)
@@ -124,11 +124,11 @@ def running(folder: Path) -> Iterator[Daemon]:
         "run-dir": folder / "run",
         "control-socket": folder / "run" / "control.sock",
         "http-endpoint": f"127.0.0.1:{port}",
-        "record": folder / "recording",
-        "record-limit": "1Mi",
         "log-to": folder / "log",
         "log-level": "error",
     }
+    if records:
+        flags |= {"record": folder / "recording", "record-limit": "1Mi"}
     command = [sys.executable, "-m", "tests.soak.counted", str(folder / "objects")]
     command += ["run", *(f"--{name}={value}" for name, value in flags.items())]
     peer = Peer(folder / "nri.sock")

@@ -18,12 +18,12 @@ def check(state: Mapping[str, Any], node: BusyNode) -> None:
     found = {one["id"]: one for one in state["containers"]}
     assert found.keys() == node.living.keys()
     for key, row in found.items():
-        _check_told(row, node.living[key])
+        _check_reported(row, node.living[key])
     _check_exclusive(found)
     _check_pools(state)
 
 
-def _check_told(row: Mapping[str, Any], lodger: Lodger) -> None:
+def _check_reported(row: Mapping[str, Any], lodger: Lodger) -> None:
     cpus, mems = lodger.pin
     assert (row["cpus"], row["mems"]) == (cpus, mems), (row, lodger.pin)
 

@@ -36,7 +36,7 @@ ANNOTATIONS: Final[tuple[Callable[[int], dict[str, str]], ...]] = (
     lambda _: {"cold-start.resource-policy.nri.io": "duration: 2s"},
     lambda _: {"prefer-shared-cpus.resource-policy.nri.io/pod": "true"},
     lambda n: {f"example.com/{n}": "x" * (n % 50_000)},
-    lambda n: {"cpu.preserve.resource-policy.nri.io": "yes" if n % 3 else "true"},
+    lambda n: {"cpu.preserve.resource-policy.nri.io": "maybe" if n % 3 else "true"},
     lambda n: {"noderesource.dev/resources": _resources(n)},
 )
 
@@ -111,7 +111,7 @@ class BusyNode:
         This reply carries updates that no earlier one could.
         """
         if not self.living:
-            return self._tell_of_pod("StopPodSandbox", pod_of(0))
+            return self._report_of_pod("StopPodSandbox", pod_of(0))
         lodger = self._choose.choice(list(self.living.values()))
         resources = pb.LinuxResources()
         resources.CopyFrom(lodger.container.linux.resources)
@@ -139,9 +139,9 @@ class BusyNode:
             pod.annotations[key] = text
         lodger = Lodger(pod, container_of(number, self._machine))
         return (
-            lambda: self._tell_of_pod("RunPodSandbox", pod),
+            lambda: self._report_of_pod("RunPodSandbox", pod),
             lambda: self._create(lodger),
-            lambda: self._tell("StartContainer", lodger),
+            lambda: self._report("StartContainer", lodger),
         )
 
     def _departure(self) -> Iterable[Event]:
@@ -153,8 +153,8 @@ class BusyNode:
     def _end_of(self, lodger: Lodger) -> tuple[Event, ...]:
         return (
             lambda: self._stop_pod(lodger),
-            lambda: self._tell("RemoveContainer", lodger),
-            lambda: self._tell_of_pod("RemovePodSandbox", lodger.pod),
+            lambda: self._report("RemoveContainer", lodger),
+            lambda: self._report_of_pod("RemovePodSandbox", lodger.pod),
         )
 
     def _create(self, lodger: Lodger) -> Answer:
@@ -182,16 +182,16 @@ class BusyNode:
 
     def _stop_pod(self, lodger: Lodger) -> Answer:
         self.living.pop(lodger.container.id, None)
-        return self._tell_of_pod("StopPodSandbox", lodger.pod)
+        return self._report_of_pod("StopPodSandbox", lodger.pod)
 
-    def _tell(self, method: str, lodger: Lodger) -> Answer:
+    def _report(self, method: str, lodger: Lodger) -> Answer:
         kinds = {
             "StartContainer": pb.StartContainerRequest,
             "RemoveContainer": pb.RemoveContainerRequest,
         }
         return self._peer.call(method, kinds[method](**lodger.both()))
 
-    def _tell_of_pod(self, method: str, pod: pb.PodSandbox) -> Answer:
+    def _report_of_pod(self, method: str, pod: pb.PodSandbox) -> Answer:
         kinds = {
             "RunPodSandbox": pb.RunPodSandboxRequest,
             "StopPodSandbox": pb.StopPodSandboxRequest,

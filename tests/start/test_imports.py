@@ -25,6 +25,22 @@ def printed(code: str) -> list[str]:
     return done.stdout.split()
 
 
+def test_without_the_library_of_datetime_there_is_a_sentence(tmp_path: Path) -> None:
+    """As without memory for it: Python has another one, with which msgspec crashes."""
+    (tmp_path / "_datetime.py").write_text("raise ImportError('cannot map it')\n")
+    done = subprocess.run(
+        (*(sys.executable, "-m", "nri_resmgr", "check"), "sample-configs/none.yaml"),
+        cwd=ROOT,
+        env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == "nri-resmgr: ImportError: cannot map it\n"
+
+
 LEFT_OUT = """
 import sys, {module}
 print(*({left_out!r} & sys.modules.keys()))
@@ -68,6 +84,7 @@ def test_flags_are_read_without_looking_at_the_terminal() -> None:
 
 # The runtime waits for each of these answers.
 REQUESTS = """
+import asyncio
 import sys
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.build import build
@@ -89,14 +106,17 @@ startup = Startup(options, tree, {{}}, machine, None, observers)
 policy = build(startup).policy
 load()
 before = set(sys.modules)
-pod = Pod(id="p", name="p", namespace="default")
-container = Container(id="c", name="c")
-policy.configure(Configuration({document!r}, RuntimeInfo()))
-policy.synchronize([], [])
-policy.run_pod_sandbox(pod)
-policy.create_container(pod, container)
-policy.start_container(pod, container)
-policy.stop_container(pod, container)
+async def requests():
+    pod = Pod(id="p", name="p", namespace="default")
+    container = Container(id="c", name="c")
+    policy.configure(Configuration({document!r}, RuntimeInfo()))
+    policy.synchronize([], [])
+    policy.run_pod_sandbox(pod)
+    policy.create_container(pod, container)
+    policy.start_container(pod, container)
+    policy.stop_container(pod, container)
+
+asyncio.run(requests())
 print(*sorted(one for one in set(sys.modules) - before if one.startswith("nri_")))
 """
 

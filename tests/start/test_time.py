@@ -16,9 +16,10 @@ from tests.benchmarks.plugins import running
 
 pytestmark = pytest.mark.process
 
-# It takes 1.85 times as long, 205 ms of wall time where the libraries take 104. The aim
-# is 260 ms, also on a day on which they take 166: then this is to be 1.6.
-MOST: Final = 2.2
+# It takes 2.2 to 2.3 times as long, 1.85 before the kubelet's services, claims of CPUs
+# and checks of handlers came. The aim is 260 ms of wall time on a machine on which the
+# libraries take 104, as ours did when it was set.
+MOST: Final = 2.5
 RUNS: Final = 7
 # Without rich, which only developers have: structlog would import it.
 DAEMON: Final = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import subprocess
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -13,6 +15,16 @@ def test_our_version_is_read_as_the_standard_library_reads_it() -> None:
     folder = Path(sysconfig.get_path("purelib"))
 
     assert version_in(folder) == importlib.metadata.version("nri-resmgr")
+
+
+def test_it_is_found_without_the_slow_library() -> None:
+    program = (
+        "import sys; from nri_resmgr.version import our_version; "
+        "print(our_version(), 'importlib.metadata' in sys.modules)"
+    )
+    shown = subprocess.check_output([sys.executable, "-c", program], text=True)
+
+    assert shown.split() == [importlib.metadata.version("nri-resmgr"), "False"]
 
 
 def test_a_folder_without_us_has_no_version(tmp_path: Path) -> None:

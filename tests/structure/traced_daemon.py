@@ -1,6 +1,6 @@
 """A program: the daemon, which notes the functions it enters between two signals.
 
-``python traced_daemon.py OUTPUT FLAG...``. The first SIGUSR2 begins; the second one
+``python traced_daemon.py OUTPUT FLAG...``. The first SIGRTMIN begins; the second one
 writes *OUTPUT*: a JSON list of ``[file, first line, qualified name]`` in the order in
 which functions were entered first, and ``null`` where the first reply was written.
 """
@@ -45,5 +45,5 @@ def toggle(_: int, __: object) -> None:
     partial.rename(OUTPUT)
 
 
-signal.signal(signal.SIGUSR2, toggle)
+signal.signal(signal.SIGRTMIN, toggle)
 sys.exit(main(["run", *sys.argv[2:]]))

@@ -128,14 +128,3 @@ async def plugged(
         live(runtime, plugin, options) as stub,
     ):
         yield runtime, stub
-
-
-async def eventually(happened: Callable[[], bool], within: float = 5.0) -> None:
-    """Wait until *happened* says so.
-
-    Raises:
-        TimeoutError: It did not within so many seconds.
-    """
-    async with asyncio.timeout(within):
-        while not happened():  # noqa: ASYNC110 - what happens is the peer's: no event
-            await asyncio.sleep(0.005)

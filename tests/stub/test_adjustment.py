@@ -14,12 +14,11 @@ from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.convert import to_message
 from nri_resmgr.stub.errors import (
     DuplicateKey,
-    EmptyCpuset,
     EmptyText,
     InvalidKey,
     ReplyError,
 )
-from nri_resmgr.stub.fields import FIELDS
+from nri_resmgr.stub.fields import FIELDS, content_at
 from nri_resmgr.stub.model import (
     Device,
     Hook,
@@ -167,8 +166,16 @@ def test_a_key_is_neither_empty_nor_a_mark(method: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("call", "error"),
     [
-        pytest.param(lambda a: a.set_cpus(""), EmptyCpuset("cpus"), id="no CPUs"),
-        pytest.param(lambda a: a.set_mems(""), EmptyCpuset("mems"), id="no nodes"),
+        pytest.param(
+            lambda a: a.set_cpus(""),
+            EmptyText("linux.resources.cpu.cpus"),
+            id="no CPUs",
+        ),
+        pytest.param(
+            lambda a: a.set_mems(""),
+            EmptyText("linux.resources.cpu.mems"),
+            id="no nodes",
+        ),
         pytest.param(
             lambda a: a.set_cgroups_path(""),
             EmptyText("linux.cgroups_path"),
@@ -207,7 +214,7 @@ def test_a_bare_string_is_not_a_list_of_letters(call: Call) -> None:
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.path)
 def test_the_table_says_where_a_setter_writes(field: Any) -> None:
     call, _ = SAMPLES[field.setter]
-    found = [row.path for row in FIELDS if row.content(call(NEW)) is not None]
+    found = [row.path for row in FIELDS if content_at(call(NEW), row.path) is not None]
 
     assert found == [field.path]
 

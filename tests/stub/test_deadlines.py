@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_proto import PLUGIN_METHODS, Trunk, nri_pb2
+from nri_proto import PLUGIN_METHODS, NriLevel, Trunk, nri_pb2
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
@@ -20,7 +20,8 @@ from nri_resmgr.stub import (
     current_request,
 )
 from nri_resmgr.testing import Misbehaviour, RecordedMessage, RuntimeOptions, Sender
-from tests.stub.live import NAME, eventually, plugged, recording
+from tests.stub.live import NAME, plugged, recording
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # waits for real deadlines
 
@@ -81,7 +82,7 @@ async def test_a_handler_has_60_percent_of_the_time_from_configure(
     assert plugin.cancelled == 1
 
 
-async def test_less_time_told_with_the_request_counts(tmp_path: Path) -> None:
+async def test_less_time_reported_with_the_request_counts(tmp_path: Path) -> None:
     plugin = _Slow()
     async with plugged(tmp_path, plugin) as (runtime, _):
         runtime.misbehave_now(NAME, Misbehaviour(timeout=0.1))
@@ -115,6 +116,30 @@ async def test_a_strange_timeout_is_not_believed(sent: float, tmp_path: Path) ->
         await runtime.call(NAME, "StartContainer", START)
 
     assert timeouts == [0.7]
+
+
+@pytest.mark.parametrize("level", [NriLevel(0, 3), NriLevel(0, 6, 1)])
+@pytest.mark.parametrize("limit", [0.7, 30.0])
+async def test_a_runtime_that_reports_no_timeout_sends_it_with_each_request(
+    limit: float, level: NriLevel, tmp_path: Path
+) -> None:
+    """It may be longer or shorter than NRI's default."""
+    timeouts: list[float] = []
+    plugin = Plugin()
+
+    @plugin.handler
+    def start_container(_: Pod, __: Container) -> None:
+        request = current_request()
+        timeouts.append(request.timeout if request else 0)
+
+    options = RuntimeOptions(request_timeout=limit)
+    async with plugged(tmp_path, plugin, level, runtime_options=options) as (
+        runtime,
+        _,
+    ):
+        await runtime.call(NAME, "StartContainer", START)
+
+    assert timeouts == [pytest.approx(limit, rel=0.1)]
 
 
 async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
@@ -182,7 +207,7 @@ async def test_a_late_result_of_a_lost_session_is_dropped(tmp_path: Path) -> Non
         pod = await runtime.run_pod(Pod())
         await runtime.create_container(pod.id, Container())
         starting = asyncio.create_task(runtime.start_container("ctr0"))
-        await eventually(lambda: runtime.calls_to(NAME)[-1] == "StartContainer")
+        await until(lambda: runtime.calls_to(NAME)[-1] == "StartContainer")
         await runtime.stop()
         await starting
         await runtime.start()
@@ -195,7 +220,7 @@ async def test_a_late_result_of_a_lost_session_is_dropped(tmp_path: Path) -> Non
         )
 
 
-async def test_the_request_is_known_to_handlers_and_to_nobody_else(
+async def test_the_request_is_known_to_handlers_and_to_nothing_else(
     tmp_path: Path,
 ) -> None:
     seen: list[str | None] = []
@@ -222,7 +247,7 @@ async def test_the_request_is_known_to_handlers_and_to_nobody_else(
     assert seen == ["StartContainer", "RemoveContainer", None]
 
 
-async def test_metadata_of_a_request_is_told(tmp_path: Path) -> None:
+async def test_metadata_of_a_request_is_reported(tmp_path: Path) -> None:
     seen: list[tuple[tuple[str, str], ...]] = []
     plugin = Plugin()
 
@@ -240,7 +265,7 @@ async def test_metadata_of_a_request_is_told(tmp_path: Path) -> None:
                 metadata=[("traceparent", "00-a-b-01")],
             )
         runtime.write(NAME, data)
-        await eventually(lambda: bool(seen))
+        await until(lambda: bool(seen))
 
     assert seen == [(("traceparent", "00-a-b-01"),)]
 

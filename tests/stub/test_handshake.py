@@ -81,7 +81,7 @@ class _Diary:
 
 
 @pytest.mark.parametrize(("level", "name", "version", "timeouts"), RUNTIMES)
-async def test_a_plugin_is_configured_then_told_what_runs(
+async def test_a_plugin_is_configured_then_sent_what_runs(
     level: NriLevel,
     name: str,
     version: str,
@@ -98,7 +98,8 @@ async def test_a_plugin_is_configured_then_told_what_runs(
             await stub.started()
             await stub.synchronized()
 
-            info = RuntimeInfo(name, version, level, *timeouts)
+            reports = level >= NriLevel(0, 7)
+            info = RuntimeInfo(name, version, level, *timeouts, reports)
             assert (before, stub.runtime) == (RuntimeInfo(), info)
             assert diary.pages == [
                 Configuration("", info),
@@ -125,7 +126,9 @@ async def test_configure_may_overtake_the_reply_to_the_registration(
 
 @pytest.mark.parametrize("name", ["abcd-0123+EFGH_4567.ijkl", "x"])
 @pytest.mark.parametrize("index", ["00", "99"])
-async def test_it_registers_as_who_it_is(name: str, index: str, tmp_path: Path) -> None:
+async def test_it_registers_under_its_name(
+    name: str, index: str, tmp_path: Path
+) -> None:
     async with Runtime(tmp_path) as runtime:
         socket_path = SocketPath(str(runtime.socket_path))
         async with running(Stub(_Diary(), Identity(name, index), socket_path)):
@@ -203,7 +206,7 @@ async def test_after_a_hang_up_the_whole_handshake_comes_again(
         ),
     ],
 )
-async def test_who_cannot_reconnect_is_told_of_a_hang_up(
+async def test_what_cannot_reconnect_is_reported_of_a_hang_up(
     wrong: Misbehaviour, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:

@@ -148,7 +148,7 @@ async def test_an_unknown_level_is_not_tried_where_nothing_wide_is_wanted(
         assert masks(runtime) == [CREATE_AND_STOP]
 
 
-async def test_who_cannot_reconnect_is_careful_with_an_unknown_level(
+async def test_what_cannot_reconnect_is_careful_with_an_unknown_level(
     tmp_path: Path,
 ) -> None:
     plugin = recording([], *EVENT_HANDLERS)

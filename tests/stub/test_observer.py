@@ -10,7 +10,8 @@ from nri_proto import Code
 from nri_resmgr.stub import Container, Observer, Pod, RuntimeInfo, StubOptions
 from nri_resmgr.stub.observer import OnMessage, Tapped
 from nri_resmgr.testing import Runtime
-from tests.stub.live import eventually, live
+from tests.stub.live import live
+from tests.waiting import until
 
 
 class Notes(Observer):
@@ -49,7 +50,7 @@ def _no_tap(_: Tapped) -> None:
 
 
 @pytest.mark.parametrize("tap", [None, _no_tap], ids=["alone", "beside a tap"])
-async def test_sessions_and_answers_are_told_in_order(
+async def test_sessions_and_answers_are_reported_in_order(
     tmp_path: Path, tap: OnMessage | None
 ) -> None:
     notes = Notes()
@@ -71,12 +72,12 @@ async def test_sessions_and_answers_are_told_in_order(
     assert all(0 < seconds < 10 for seconds in notes.seconds)
 
 
-async def test_a_runtime_that_is_not_there_is_told(tmp_path: Path) -> None:
+async def test_a_runtime_that_is_not_there_is_reported(tmp_path: Path) -> None:
     notes = Notes()
     options = StubOptions(observer=notes)
     async with Runtime(tmp_path) as runtime, live(runtime, Moody(), options):
         await runtime.stop()
-        await eventually(lambda: len(notes.lines) == 6)
+        await until(lambda: len(notes.lines) == 6)
 
     assert notes.lines[4] == "lost: end of file"
     assert notes.lines[5].startswith("lost: ")

@@ -10,6 +10,7 @@ import pytest
 
 from nri_proto import nri_pb2
 from nri_resmgr.stub import (
+    Configuration,
     ConnectionLost,
     Container,
     ContainerAdjustment,
@@ -30,7 +31,6 @@ from nri_resmgr.testing import (
 )
 from tests.stub.live import (
     NAME,
-    eventually,
     launched_stub_at,
     live,
     plugged,
@@ -39,6 +39,7 @@ from tests.stub.live import (
     scripted,
     stub_at,
 )
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow  # waits for real pauses
 
@@ -58,6 +59,26 @@ async def test_a_restarted_runtime_gets_the_whole_handshake(tmp_path: Path) -> N
         assert runtime.socket_path.stat().st_ino != inode
         assert heard == ["configure", "synchronize"] * 2
         assert runtime.plugins == (NAME,)
+
+
+async def test_a_fault_of_ours_in_a_later_session_is_followed_by_another_one(
+    tmp_path: Path,
+) -> None:
+    heard: list[str] = []
+    plugin = recording(heard, "synchronize", "stop_container")
+
+    @plugin.handler
+    def configure(_: Configuration) -> None:
+        heard.append("configure")
+        if heard.count("configure") == 2:
+            raise MemoryError
+
+    async with plugged(tmp_path, plugin) as (runtime, _):
+        await runtime.stop()
+        await runtime.start()
+        await runtime.synchronized(NAME)
+
+        assert heard == ["configure", "synchronize", "configure", *heard[:2]]
 
 
 async def test_restarts_may_come_again_and_again(tmp_path: Path) -> None:
@@ -93,10 +114,26 @@ async def test_an_absent_runtime_is_waited_for_once_it_was_there(
         assert runtime.plugins == (NAME,)
 
 
+async def test_a_runtime_that_never_was_is_waited_for_on_request(
+    tmp_path: Path,
+) -> None:
+    runtime = Runtime(tmp_path)
+    options = StubOptions(waits_for_runtime=True)
+    stub = stub_at(runtime, recording([], "stop_container"), options)
+    async with running(stub):
+        await asyncio.wait_for(stub.begun(), 5)
+        with pytest.raises(ConnectionLost):
+            await stub.update_containers([])
+        await runtime.start()
+        await asyncio.wait_for(stub.synchronized(), 30)
+        await asyncio.wait_for(stub.begun(), 5)
+    await runtime.stop()
+
+
 @pytest.mark.parametrize(
     ("leaves_file", "why"), [(False, "no such file"), (True, "connection refused")]
 )
-async def test_a_runtime_that_never_was_is_told_at_once(
+async def test_a_runtime_that_never_was_is_reported_at_once(
     leaves_file: bool,  # noqa: FBT001 - a parameter of the table
     why: str,
     tmp_path: Path,
@@ -110,6 +147,8 @@ async def test_a_runtime_that_never_was_is_told_at_once(
         await asyncio.wait_for(stub.run(), 5)
     with pytest.raises(ConnectionLost):
         await stub.started()
+    with pytest.raises(ConnectionLost):
+        await stub.begun()
     with pytest.raises(ConnectionLost):
         await stub.synchronized()
     await stub.closed()
@@ -151,7 +190,7 @@ async def test_garbage_ends_the_session_and_a_new_one_begins(tmp_path: Path) -> 
     async with plugged(tmp_path, plugin) as (runtime, _):
         runtime.write(NAME, TRUNK_FRAME_OF_4_GIB)
         await runtime.gone(NAME)
-        await eventually(lambda: len(heard) == 2)
+        await until(lambda: len(heard) == 2)
 
 
 async def test_garbage_instead_of_a_handshake_is_borne(tmp_path: Path) -> None:
@@ -275,7 +314,7 @@ async def test_stop_works_between_sessions(tmp_path: Path) -> None:
         run = asyncio.create_task(stub.run())
         await runtime.synchronized(NAME)
         await runtime.stop()
-        await eventually(lambda: not stub.runtime.name)
+        await until(lambda: not stub.runtime.name)
         await asyncio.sleep(0.3)
         await stopped_in_time(stub, run)
 

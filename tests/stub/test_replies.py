@@ -161,7 +161,7 @@ def test_an_update_may_be_of_the_container_itself_and_evict_others() -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_told_with_what_was_expected(
+def test_a_wrong_type_is_reported_with_what_was_expected(
     respond: Respond, result: object, sentence: str
 ) -> None:
     with pytest.raises(TypeError) as caught:

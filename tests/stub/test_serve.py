@@ -12,9 +12,11 @@ import pytest
 
 from nri_proto import NriLevel
 from nri_resmgr.stub import Container, Pod
-from nri_resmgr.testing import Runtime, RuntimeOptions
-from tests.stub.live import NAME, eventually
+from nri_resmgr.testing import Runtime
+from tests.stub.live import NAME
 from tests.stub.programs import program, run
+from tests.test_runtime.launching import launching
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -51,16 +53,6 @@ serve(DecisionObserver())
 
 def observer(path: Path, file: Path) -> Path:
     return program(path, f"FILE = {str(file)!r}\n{WITNESS}")
-
-
-def launching(tmp_path: Path) -> RuntimeOptions:
-    return RuntimeOptions(
-        plugin_folder=tmp_path / "plugins",
-        config_folder=tmp_path / "conf.d",
-        plugin_output=tmp_path / "output",
-        registration_timeout=20.0,  # a busy machine starts Python slowly
-        request_timeout=10.0,
-    )
 
 
 async def test_a_launched_plugin_has_three_variables_and_keeps_none(
@@ -104,7 +96,7 @@ async def test_a_signal_lets_the_running_handler_answer(
     async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         pod = await runtime.run_pod(Pod())
         creating = asyncio.create_task(runtime.create_container(pod.id, Container()))
-        await eventually(file.with_name("witness.begun").exists)
+        await until(file.with_name("witness.begun").exists)
         os.kill(runtime.processes[0].pid, number)
         created = await creating
 
@@ -150,13 +142,6 @@ async def test_before_0_7_a_launched_plugin_is_never_synchronized_and_serves(
             2,
             "plugin name 'a b': only letters, digits and _.+- are allowed",
             id="a bad name",
-        ),
-        pytest.param(
-            "serve(Idle(), index='10')",
-            {"NRI_PLUGIN_IDX": "20", "NRI_PLUGIN_NAME": "x"},
-            2,
-            "plugin index 10: the runtime launched this plugin as 20",
-            id="another index than the runtime's",
         ),
         pytest.param(
             "serve(Idle())",

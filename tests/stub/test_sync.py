@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.stub import Container, ContainerUpdate, Pod
@@ -17,7 +19,9 @@ from nri_resmgr.testing import (
     Sender,
     SessionStep,
 )
-from tests.stub.live import NAME, eventually, live, recording, running, stub_at
+from tests.stub.live import NAME, live, recording, running, stub_at
+from tests.stub.programs import program
+from tests.waiting import until
 
 Snapshot = tuple[tuple[Pod, ...], tuple[Container, ...]]
 
@@ -103,6 +107,80 @@ async def test_a_container_may_come_before_its_pod(tmp_path: Path) -> None:
     assert census.snapshots[1:] == [
         ((Pod(id="p"),), (Container(id="c", pod_sandbox_id="p"),))
     ]
+
+
+class _Slow(_Census):
+    """Takes its time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+
+    async def synchronize(  # type: ignore[override] # handlers may be either
+        self, pods: tuple[Pod, ...], containers: tuple[Container, ...]
+    ) -> Iterable[ContainerUpdate]:
+        await asyncio.sleep(self.seconds)
+        return super().synchronize(pods, containers)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("seconds", "warnings"), [(0, 0), (5.1, 1)])
+async def test_half_of_the_timeout_is_logged_with_advice(
+    seconds: float, warnings: int, tmp_path: Path
+) -> None:
+    options = RuntimeOptions(request_timeout=10, sync_objects=1)
+    async with Runtime(tmp_path, options=options) as runtime:
+        await populate(runtime, 1, 3)
+        with capture_logs() as lines:
+            async with running(stub_at(runtime, _Slow(seconds))):
+                await runtime.synchronized(NAME, within=60)
+
+    found = [line for line in lines if line["event"] == "synchronize.slow"]
+    assert len(found) == warnings
+    for line in found:
+        assert line["timeout"] == 10
+        assert "raise the runtime's timeout" in line["advice"]
+
+
+ALWAYS_LATE = """
+import time
+
+class Late:
+    def synchronize(self, pods, containers):
+        time.sleep(0.3)
+
+    def stop_container(self, pod, container):
+        pass
+
+serve(Late(), name="late", index="10", socket=SOCKET)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+async def test_one_that_is_always_too_late_is_tried_less_and_less_often(
+    tmp_path: Path,
+) -> None:
+    options = RuntimeOptions(request_timeout=0.2)
+    async with Runtime(tmp_path, options=options) as runtime:
+        text = f"SOCKET = {str(runtime.socket_path)!r}\n{ALWAYS_LATE}"
+        late = program(tmp_path / "10-late", text)
+        process = await asyncio.create_subprocess_exec(
+            late, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        assert process.stdout is not None
+        found: list[str] = []
+        begun = time.monotonic()
+        while len(found) < 8 and (line := await process.stdout.readline()):
+            found += [line.decode()] if b"synchronize.too-slow" in line else []
+        took = time.monotonic() - begun
+        process.terminate()
+        await process.wait()
+
+    assert len(found) == 8
+    assert "raise the runtime's timeout" in found[0]
+    # Seven pauses that double, half of each at random: not a test of speed.
+    assert took > 0.05 * (2**7 - 1)
 
 
 @pytest.mark.slow
@@ -192,7 +270,7 @@ async def test_updates_over_4_mib_follow_by_calls(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
         await populate(runtime, 1, 7)
         async with live(runtime, census):
-            await eventually(lambda: len(update_calls(runtime)) == 3)
+            await until(lambda: len(update_calls(runtime)) == 3)
             await runtime.run_pod(Pod())  # takes the runtime's lock: all is applied
 
         assert update_calls(runtime) == [["ctr2", "ctr3"], ["ctr4", "ctr5"], ["ctr6"]]
@@ -240,7 +318,7 @@ async def test_before_0_7_a_late_answer_means_a_new_session(
         async with running(stub_at(runtime, plugin)):
             await runtime.synchronized(NAME)
             expected = ["Configure", "Synchronize"] * sessions
-            await eventually(lambda: runtime.calls_to(NAME) == expected)
+            await until(lambda: runtime.calls_to(NAME) == expected)
             await runtime.run_pod(Pod())
 
             assert runtime.calls_to(NAME) == expected

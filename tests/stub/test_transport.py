@@ -56,7 +56,7 @@ def test_without_a_descriptor_it_is_the_path(
         pytest.param("9" * 30, id="beyond any integer of C"),
     ],
 )
-def test_what_is_no_descriptor_is_told(text: str) -> None:
+def test_what_is_no_descriptor_is_reported(text: str) -> None:
     with pytest.raises(BadIdentity) as mistake:
         OpenSocket.inherit(text)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,22 +11,16 @@ from nri_proto import MessageTooLarge
 from nri_resmgr.stub import ConnectionLost, ContainerUpdate
 from nri_resmgr.stub.convert import from_message
 from nri_resmgr.stub.errors import CallTimedOut, UnsolicitedUpdatesUnsafe
-from nri_resmgr.stub.pending_updates import PendingUpdates, Source
+from nri_resmgr.stub.pending_updates import MOST_IN_CALL, PendingUpdates, Source
 from nri_resmgr.stub.replies import create_response, update_response
 from nri_resmgr.stub.update_sender import UpdateSender
-
-
-def updates(**cpus: str) -> tuple[ContainerUpdate, ...]:
-    return tuple(ContainerUpdate(key).set_cpus(one) for key, one in cpus.items())
-
-
-def cpus_of(wanted: dict[str, str]) -> Source:
-    """Make a source of CPUs, which may change while something waits."""
-
-    def source(key: str) -> ContainerUpdate | None:
-        return ContainerUpdate(key).set_cpus(wanted[key]) if key in wanted else None
-
-    return source
+from tests.stub.slow_runtime import (
+    SlowRuntime,
+    cpus_of,
+    open_runtime,
+    settled,
+    updates,
+)
 
 
 def mems_of(wanted: dict[str, str]) -> Source:
@@ -48,44 +41,6 @@ def reply(
     return tuple(from_message(one) for one in response.update)
 
 
-class SlowRuntime:
-    """Takes each call when the gate is open.
-
-    Attributes:
-        calls: The updates of each call.
-        refused: Ids of containers that cannot be updated.
-        gate: Opens to let calls end.
-        error: Raised by calls.
-    """
-
-    def __init__(self, error: Exception | None = None) -> None:
-        self.calls: list[tuple[ContainerUpdate, ...]] = []
-        self.refused: set[str] = set()
-        self.gate = asyncio.Event()
-        self.error = error
-
-    async def update_containers(
-        self, updates: Iterable[ContainerUpdate]
-    ) -> tuple[ContainerUpdate, ...]:
-        """See `nri_resmgr.stub.update_sender.Runtime`."""
-        self.calls.append(tuple(updates))
-        await self.gate.wait()
-        if self.error:
-            raise self.error
-        return tuple(one for one in self.calls[-1] if one.container_id in self.refused)
-
-
-def open_runtime(error: Exception | None = None) -> SlowRuntime:
-    runtime = SlowRuntime(error)
-    runtime.gate.set()
-    return runtime
-
-
-async def settled() -> None:
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
 async def test_what_a_reply_changed_meanwhile_is_sent_again() -> None:
     wanted, runtime = {"a": "1", "b": "2"}, SlowRuntime()
     sender = UpdateSender(runtime)
@@ -96,6 +51,20 @@ async def test_what_a_reply_changed_meanwhile_is_sent_again() -> None:
     await settled()
 
     assert runtime.calls == [updates(a="1", b="2"), updates(a="3")]
+
+
+async def test_what_fails_by_a_fault_of_ours_is_sent_again() -> None:
+    wanted, runtime = {"a": "1"}, open_runtime(MemoryError())
+    sender = UpdateSender(runtime, again=0.01)
+    with capture_logs() as lines:
+        sender.send(cpus_of(wanted), ["a"])
+        await settled()
+        runtime.error = None
+        await asyncio.sleep(0.1)
+
+    assert runtime.calls == [updates(a="1")] * 2
+    assert (sender.sent, len(sender.pending)) == (1, 0)
+    assert [line["event"] for line in lines] == ["updates.failed"]
 
 
 async def test_what_comes_while_one_call_waits_goes_with_the_next() -> None:
@@ -109,6 +78,19 @@ async def test_what_comes_while_one_call_waits_goes_with_the_next() -> None:
     await settled()
 
     assert runtime.calls == [updates(a="1"), updates(b="2")]
+
+
+async def test_very_many_go_in_several_calls() -> None:
+    wanted, runtime = (
+        {f"c{n}": "1" for n in range(2 * MOST_IN_CALL + 1)},
+        open_runtime(),
+    )
+    sender = UpdateSender(runtime)
+    sender.send(cpus_of(wanted), wanted)
+    await settled()
+
+    assert [len(one) for one in runtime.calls] == [MOST_IN_CALL, MOST_IN_CALL, 1]
+    assert [one for some in runtime.calls for one in some] == [*updates(**wanted)]
 
 
 async def test_what_the_runtime_did_not_take_is_added_to_one_reply() -> None:

@@ -27,7 +27,8 @@ from nri_resmgr.stub import (
     current_request,
 )
 from nri_resmgr.testing import Runtime, Sender
-from tests.stub.live import NAME, eventually, plugged, recording, stub_at
+from tests.stub.live import NAME, plugged, recording, stub_at
+from tests.waiting import until
 
 ALWAYS = StubOptions(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
 NEVER = StubOptions(unsolicited_updates=UnsolicitedUpdates.NEVER)
@@ -120,7 +121,7 @@ async def test_over_4_mib_is_refused_here_and_the_session_lives(tmp_path: Path) 
         assert (len(requests(runtime)), runtime.plugins) == (1, (NAME,))
 
 
-async def test_without_a_session_there_is_nobody_to_call(tmp_path: Path) -> None:
+async def test_without_a_session_there_is_nothing_to_call(tmp_path: Path) -> None:
     stub = stub_at(tmp_path / "nri.sock", idle_plugin())
     with pytest.raises(ConnectionLost, match="no session"):
         await stub.update_containers([CPUS])
@@ -132,7 +133,7 @@ async def test_the_connection_may_be_lost_under_way(tmp_path: Path) -> None:
     async with plugged(tmp_path, idle_plugin()) as (runtime, stub):
         await runtime.lock.acquire()  # an event of others: no answer now
         calling = asyncio.create_task(stub.update_containers([CPUS]))
-        await eventually(lambda: len(requests(runtime)) == 1)
+        await until(lambda: len(requests(runtime)) == 1)
         runtime.write(NAME, TOO_LONG)
         with pytest.raises(ConnectionLost, match="multiplexer frame"):
             await calling

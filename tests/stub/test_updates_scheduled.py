@@ -17,15 +17,9 @@ from nri_resmgr.stub import (
     UnsolicitedUpdates,
 )
 from nri_resmgr.testing import Runtime, Sender
-from tests.stub.live import (
-    NAME,
-    eventually,
-    plugged,
-    recording,
-    running,
-    stub_at,
-)
+from tests.stub.live import NAME, plugged, recording, running, stub_at
 from tests.stub.scheduling import Scheduler, containers_in, cpus
+from tests.waiting import until
 
 OLD, NEW = NriLevel(0, 11), NriLevel(0, 13)
 NEVER = StubOptions(unsolicited_updates=UnsolicitedUpdates.NEVER)
@@ -66,7 +60,7 @@ async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) ->
     async with plugged(tmp_path, plugin, NEW) as (runtime, plugin.stub):
         await containers_in(runtime, 2)
         await runtime.start_container("ctr0")
-        await eventually(lambda: runtime.container("ctr1").cpu.cpus == "3")
+        await until(lambda: runtime.container("ctr1").cpu.cpus == "3")
 
         said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
@@ -88,7 +82,7 @@ async def test_they_go_out_after_the_reply_of_a_handler_that_takes_its_time(
         stubs.append(stub)
         await containers_in(runtime, 1)
         await runtime.start_container("ctr0")
-        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
+        await until(lambda: runtime.container("ctr0").cpu.cpus == "3")
 
         said = [item.method for item in runtime.records if item.sender is Sender.PLUGIN]
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
@@ -99,9 +93,9 @@ async def test_outside_of_requests_they_go_out_at_once(tmp_path: Path) -> None:
     async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
         await containers_in(runtime, 1)
         stub.schedule_updates([cpus("ctr0", "1")])
-        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "1")
+        await until(lambda: runtime.container("ctr0").cpu.cpus == "1")
         stub.schedule_updates([cpus("ctr0", "2")])
-        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "2")
+        await until(lambda: runtime.container("ctr0").cpu.cpus == "2")
 
 
 async def test_the_handshake_may_schedule_already(tmp_path: Path) -> None:
@@ -116,7 +110,7 @@ async def test_the_handshake_may_schedule_already(tmp_path: Path) -> None:
         await containers_in(runtime, 1)
         stubs.append(stub_at(runtime, plugin))
         async with running(stubs[0]):
-            await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
+            await until(lambda: runtime.container("ctr0").cpu.cpus == "3")
 
 
 async def test_one_failed_call_does_not_hold_up_the_next(tmp_path: Path) -> None:
@@ -128,7 +122,7 @@ async def test_one_failed_call_does_not_hold_up_the_next(tmp_path: Path) -> None
         stub.schedule_updates(
             [ContainerUpdate(f"ctr{n}").set_unified("x", half) for n in (0, 1)]
         )
-        await eventually(lambda: bool(runtime.container("ctr1").resources.unified))
+        await until(lambda: bool(runtime.container("ctr1").resources.unified))
 
         assert [len(call.update) for call in calls(runtime)] == [1, 1]
         assert runtime.plugins == (NAME,)
@@ -140,7 +134,7 @@ async def test_what_fits_into_no_message_is_dropped(tmp_path: Path) -> None:
         await containers_in(runtime, 1)
         huge = ContainerUpdate("huge").set_unified("x", "9" * (5 << 20))
         stub.schedule_updates([huge, cpus("ctr0")])
-        await eventually(lambda: runtime.container("ctr0").cpu.cpus == "3")
+        await until(lambda: runtime.container("ctr0").cpu.cpus == "3")
 
         assert [call.update[0].container_id for call in calls(runtime)] == ["ctr0"]
 

@@ -19,6 +19,7 @@ from nri_resmgr.testing import (
     SessionStep,
     StartFailed,
 )
+from tests.test_runtime.launching import launching
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -61,16 +62,6 @@ def inherited_by_all() -> set[int]:
     return {number for number in is_open if os.get_inheritable(number)}
 
 
-def options(tmp_path: Path) -> RuntimeOptions:
-    return RuntimeOptions(
-        plugin_folder=tmp_path / "plugins",
-        config_folder=tmp_path / "conf.d",
-        plugin_output=tmp_path / "output",
-        registration_timeout=20.0,  # a busy machine starts Python slowly
-        request_timeout=10.0,
-    )
-
-
 async def test_a_plugin_is_started_with_three_variables_and_a_socket(
     tmp_path: Path,
 ) -> None:
@@ -78,7 +69,7 @@ async def test_a_plugin_is_started_with_three_variables_and_a_socket(
     config = tmp_path / "conf.d"
     config.mkdir()
     (config / "py-one.conf").write_text("of all of the name")
-    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         assert runtime.plugins == ("10-py-one",)
         await runtime.run_pod(Pod())
         calls = runtime.calls_to("10-py-one")
@@ -110,7 +101,7 @@ async def test_the_config_of_the_full_name_goes_first(tmp_path: Path) -> None:
     config.mkdir()
     (config / "py.conf").write_text("of all of the name")
     (config / "10-py.conf").write_text("of this one")
-    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         configure = runtime.records[1].body
 
     assert isinstance(configure, nri_pb2.ConfigureRequest)
@@ -122,7 +113,7 @@ async def test_before_0_7_launched_plugins_are_never_synchronized(
 ) -> None:
     install(tmp_path / "plugins", "10-py")
     level = NriLevel(0, 6, 1)
-    async with Runtime(tmp_path, level, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, level, options=launching(tmp_path)) as runtime:
         await runtime.run_pod(Pod())
 
         assert runtime.calls_to("10-py") == [
@@ -136,7 +127,7 @@ async def test_folders_and_plain_files_are_passed_over(tmp_path: Path) -> None:
     install(folder, "README")
     (folder / "README").chmod(0o644)
     (folder / "lib").mkdir()
-    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         assert runtime.processes == ()
 
 
@@ -145,7 +136,7 @@ async def test_another_executable_keeps_the_runtime_from_starting(
     name: str, tmp_path: Path
 ) -> None:
     install(tmp_path / "plugins", name)
-    runtime = Runtime(tmp_path, options=options(tmp_path))
+    runtime = Runtime(tmp_path, options=launching(tmp_path))
 
     with pytest.raises(StartFailed, match="idx-pluginname expected"):
         await runtime.start()
@@ -153,7 +144,7 @@ async def test_another_executable_keeps_the_runtime_from_starting(
 
 async def test_a_plugin_that_ends_at_once_is_dropped(tmp_path: Path) -> None:
     install(tmp_path / "plugins", "10-bad", "#!/bin/sh\nexit 7\n")
-    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         (process,) = runtime.processes
 
         assert await process.wait() == 7
@@ -163,7 +154,7 @@ async def test_a_plugin_that_ends_at_once_is_dropped(tmp_path: Path) -> None:
 
 async def test_before_0_7_it_keeps_the_runtime_from_starting(tmp_path: Path) -> None:
     install(tmp_path / "plugins", "10-bad", "#!/bin/sh\nexit 7\n")
-    runtime = Runtime(tmp_path, NriLevel(0, 6), options=options(tmp_path))
+    runtime = Runtime(tmp_path, NriLevel(0, 6), options=launching(tmp_path))
 
     with pytest.raises(StartFailed):
         await runtime.start()
@@ -182,7 +173,7 @@ async def test_a_plugin_that_stays_is_killed_after_a_grace(tmp_path: Path) -> No
 async def test_a_dropped_plugin_is_killed_at_the_next_event(tmp_path: Path) -> None:
     stays = PROGRAM.replace("peer.join()", "import time\ntime.sleep(60)")
     install(tmp_path / "plugins", "10-py", stays)
-    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         (process,) = runtime.processes
         runtime.misbehave_now("10-py", Misbehaviour(hang_up=SessionStep.EVENT))
         await runtime.run_pod(Pod())
@@ -193,7 +184,7 @@ async def test_a_dropped_plugin_is_killed_at_the_next_event(tmp_path: Path) -> N
 async def test_a_broken_pipe_ends_a_plugin_as_ever(tmp_path: Path) -> None:
     program = "#!/bin/sh\nexec /bin/grep SigIgn /proc/self/status\n"
     install(tmp_path / "plugins", "10-sh", program)
-    async with Runtime(tmp_path, options=options(tmp_path)) as runtime:
+    async with Runtime(tmp_path, options=launching(tmp_path)) as runtime:
         await runtime.wait_dropped()
 
     _, ignored = (tmp_path / "output").read_text().split()

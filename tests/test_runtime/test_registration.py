@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import time
 from pathlib import Path
@@ -75,7 +76,7 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_configure_tells_what_the_level_tells(
+async def test_configure_reports_what_the_level_reports(
     level: NriLevel, expected: nri_pb2.ConfigureRequest, tmp_path: Path
 ) -> None:
     options = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
@@ -176,7 +177,7 @@ async def test_a_second_registration_is_refused(tmp_path: Path) -> None:
         assert peer.replies[1].message == "plugin is already registered"
 
 
-async def test_who_does_not_register_delays_the_next_and_is_dropped(
+async def test_what_does_not_register_delays_the_next_and_is_dropped(
     tmp_path: Path,
 ) -> None:
     async with Runtime(tmp_path, options=SHORT) as runtime:
@@ -203,10 +204,10 @@ async def test_a_late_or_failing_handshake_ends_the_session(
                 await runtime.wait_dropped(number)
                 await peer.wait_disconnected()
 
-        assert [str(error) for error in runtime.dropped] == [
-            f"{method} got no answer within 0.200 s",
-            f"plugin '10-py' failed {method}: boom",
-        ]
+        late, failing = map(str, runtime.dropped)
+        # Synchronize has what Configure has left of the time.
+        assert re.fullmatch(rf"{method} got no answer within 0\.(200|1\d\d) s", late)
+        assert failing == f"plugin '10-py' failed {method}: boom"
 
 
 @pytest.mark.parametrize("answer", ["boom", None], ids=["an error", "silence"])
@@ -225,7 +226,7 @@ async def test_before_0_7_a_failed_synchronization_leaves_a_zombie(
             assert peer.calls() == ["ConfigureRequest", "SynchronizeRequest"]
 
 
-async def test_a_restarted_runtime_tells_what_survived(tmp_path: Path) -> None:
+async def test_a_restarted_runtime_reports_what_survived(tmp_path: Path) -> None:
     runtime = Runtime(tmp_path)
     await runtime.start()
     pod = await runtime.run_pod(Pod(name="web"))

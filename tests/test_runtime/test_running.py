@@ -79,7 +79,7 @@ async def test_a_plugin_in_another_process(tmp_path: Path) -> None:
         assert "RunPodSandbox" in runtime.calls_to("10-py")
 
 
-async def test_a_process_that_ends_early_tells_why(tmp_path: Path) -> None:
+async def test_a_process_that_ends_early_reports_why(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
         with pytest.raises(PluginEnded) as ended:
             async with plugin_process(

@@ -59,7 +59,7 @@ def shapes(peer: Peer) -> list[tuple[int, int, bool]]:
         ),
     ],
 )
-async def test_a_node_is_told_in(
+async def test_a_node_is_reported_in(
     level: NriLevel,
     options: RuntimeOptions,
     expected: list[tuple[int, int, bool]],

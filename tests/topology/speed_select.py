@@ -24,7 +24,7 @@ _BUCKETS = st.lists(
 
 @st.composite
 def punits_of(draw: st.DrawFn, machine: Machine, *, by_die: bool = False) -> Machine:
-    """Draw what a punit in each die, or one or two in each package, could tell."""
+    """Draw what a punit in each die, or one or two in each package, could report."""
     if by_die:
         dies = [_punit(die.package, die.id, list(die.cpus)) for die in machine.dies]
         return msgspec.structs.replace(machine, speed_select=draw(st.tuples(*dies)))

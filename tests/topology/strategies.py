@@ -1,4 +1,4 @@
-"""Drawn machines of every shape that the short spec can tell."""
+"""Drawn machines of every shape that the short spec can describe."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ POD = "/var/lib/kubelet/pods/1234/volumes"
         pytest.param(f"{POD}/kubernetes.io~empty-dir/a", "/a", id="scratch space"),
     ],
 )
-def test_mounts_that_tell(source: str, destination: str) -> None:
+def test_mounts_that_report(source: str, destination: str) -> None:
     assert gives_hint(source, destination, read_only=False)
     assert not gives_hint(source, destination, read_only=True)
 

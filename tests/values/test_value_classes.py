@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
+from typing import is_typeddict
 
 import attrs
 import msgspec
@@ -64,9 +65,9 @@ def is_bare(kind: type) -> bool:
         if not str(one).startswith(("ClassVar", "Final"))
     ]
     made = attrs.has(kind) or issubclass(kind, msgspec.Struct | BaseException)
-    is_protocol = getattr(kind, "_is_protocol", False)
+    is_type = getattr(kind, "_is_protocol", False) or is_typeddict(kind)
     is_abstract = inspect.isabstract(kind)  # a derived class sets them
-    is_meant = made or is_protocol or is_abstract or "__init__" in vars(kind)
+    is_meant = made or is_type or is_abstract or "__init__" in vars(kind)
     return bool(declares) and not is_meant
 
 

@@ -29,12 +29,12 @@ def tree_with(root: Path, files: Mapping[str, str], mount: str = MOUNT) -> HostT
 
 
 def v1(
-    path: str, cpus: str, mems: str = "0", shares: str = "1024", asked: str = ""
+    path: str, cpus: str, mems: str = "0", shares: str = "1024", requested: str = ""
 ) -> dict[str, str]:
     """A container's files under version 1."""
     return {
         f"cpuset/{path}/cgroup.procs": "42",
-        f"cpuset/{path}/cpuset.cpus": asked or cpus,
+        f"cpuset/{path}/cpuset.cpus": requested or cpus,
         f"cpuset/{path}/cpuset.mems": mems,
         f"cpuset/{path}/cpuset.effective_cpus": cpus,
         f"cpuset/{path}/cpuset.effective_mems": mems,
@@ -44,13 +44,13 @@ def v1(
 
 
 def v2(
-    path: str, cpus: str, mems: str = "0", weight: str = "100", asked: str = ""
+    path: str, cpus: str, mems: str = "0", weight: str = "100", requested: str = ""
 ) -> dict[str, str]:
     """A container's files under version 2."""
     return {
         f"{path}/cgroup.procs": "42",
         f"{path}/cgroup.events": "populated 1\nfrozen 0",
-        f"{path}/cpuset.cpus": asked or cpus,
+        f"{path}/cpuset.cpus": requested or cpus,
         f"{path}/cpuset.mems": mems,
         f"{path}/cpuset.cpus.effective": cpus,
         f"{path}/cpuset.mems.effective": mems,

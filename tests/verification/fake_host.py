@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -36,9 +37,9 @@ class FakeHost:
         history: Has the events.
         metrics: Counts.
         verification: Looks at the files.
-        calls: What the runtime was told on its own, by call.
+        calls: Unsolicited updates, by call.
         takes: Whether updates have the effect that they should.
-        suspects: Who is known to write what we write.
+        suspects: Programs that are known to write the same files.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class FakeHost:
         )
         self.policy.use_update_sender(UpdateSender(self))
         self.calls: list[dict[str, str]] = []
+        self.may_call, self.quiet_seconds = True, math.inf
         self.takes = True
         self.suspects: Sequence[str] = ()
         self._root = root
@@ -66,7 +68,7 @@ class FakeHost:
         self.tree = tree_with(root, V2)
         self.set_online(str(self._online))
         self._running: dict[str, dict[str, str]] = {}
-        report = DriftReport(self.history, self.metrics, lambda: self.suspects)
+        report = DriftReport(self.history, self.metrics.drift, lambda: self.suspects)
         self.verification = Verification(
             self.policy,
             Inspection(self.tree),
@@ -78,7 +80,7 @@ class FakeHost:
     async def update_containers(
         self, updates: Iterable[ContainerUpdate]
     ) -> tuple[ContainerUpdate, ...]:
-        """See `nri_resmgr.stub.update_sender.Runtime`."""
+        """See `nri_resmgr.stub.update_sender.ContainerUpdater`."""
         self.calls.append({one.container_id: _cpus(one) for one in updates})
         if self.takes:
             self._take(updates)
@@ -103,6 +105,7 @@ class FakeHost:
         except ResmgrError:
             return
         self._running[name] = {"weight": _weight(int(cpus * 1024))}
+        self._folder(name).mkdir(parents=True, exist_ok=True)
         if reply is not None:
             adjustment = reply.adjustment
             self._take(reply.updates)
@@ -110,7 +113,7 @@ class FakeHost:
                 self._apply(name, adjustment.linux.resources)
 
     def resize(self, name: str, cpus: float) -> None:
-        """Ask for other amounts for a container that runs."""
+        """Request other amounts for a running container."""
         if name in self._running:
             container = Container(id=name, name=name, pod_sandbox_id=f"pod-{name}")
             try:
@@ -133,14 +136,14 @@ class FakeHost:
             self._take(self.policy.stop_container(self._pod(name), container))
 
     def write(self, name: str, **values: str) -> None:
-        """Write a container's cgroup, whoever does it: cpus, mems, weight, asked."""
+        """Write a container's cgroup: cpus, mems, weight, requested."""
         known = self._running[name]
         known |= values
         files: Mapping[str, str] = {"cpus": str(self._online), **known}
         tree_with(self._root, v2(f"{PARENT}/cri-containerd-{name}.scope", **files))
 
     async def round(self) -> dict[str, str]:
-        """Verify, let updates arrive, and say what was found by container."""
+        """Verify, let updates arrive, and return what was found by container."""
         await self.verification.round()
         for _ in range(10):
             await asyncio.sleep(0)
@@ -150,7 +153,7 @@ class FakeHost:
         }
 
     def events(self) -> list[tuple[str, str, str]]:
-        """Say what was noted of drift: kind, whom, what differs."""
+        """Return what was noted of drift: kind, container, difference."""
         return [
             (row.kind, row.title.rpartition("/")[2], row.word)
             for row in self.history.since(0, 1000)
@@ -170,9 +173,9 @@ class FakeHost:
         if cpu is None:
             self.write(name)
             return
-        told = {"cpus": cpu.cpus, "asked": cpu.cpus, "mems": cpu.mems}
-        told["weight"] = _weight(cpu.shares or 0)
-        self.write(name, **{key: text for key, text in told.items() if text})
+        values = {"cpus": cpu.cpus, "requested": cpu.cpus, "mems": cpu.mems}
+        values["weight"] = _weight(cpu.shares or 0)
+        self.write(name, **{key: text for key, text in values.items() if text})
 
     def _folder(self, name: str) -> Path:
         return self._root / f"sys/fs/cgroup/{PARENT}/cri-containerd-{name}.scope"

@@ -84,11 +84,13 @@ def test_no_path_leads_out_of_the_tree_or_to_an_error(path: str) -> None:
         pytest.param("0::/a/x-c1.scope/init/deep", ["a/x-c1.scope", "x-c1.scope"],
                      id="a process that went deeper"),
         pytest.param("0::/../../c1", ["c1"], id="above our cgroup namespace"),
-        pytest.param("0::/a/c2", [], id="the process id is somebody else's by now"),
+        pytest.param("0::/a/c2", [], id="the process id is another container's by now"),
         pytest.param("gone\n\n:", [], id="nonsense"),
     ],
 )  # fmt: skip
-def test_a_process_tells_its_containers_cgroup(text: str, cgroups: list[str]) -> None:
+def test_a_process_leads_to_its_containers_cgroup(
+    text: str, cgroups: list[str]
+) -> None:
     assert list(cgroups_of_process(text, "c1")) == cgroups
 
 
@@ -146,7 +148,7 @@ def test_a_process_tells_its_containers_cgroup(text: str, cgroups: list[str]) ->
         ),
         pytest.param(V1, f"/{POD}/c1", None, id="version 1, not running"),
         pytest.param(V2, SYSTEMD, None, id="version 2, not running"),
-        pytest.param(V2, "", None, id="a runtime that tells nothing"),
+        pytest.param(V2, "", None, id="a runtime that reports nothing"),
         pytest.param({}, f"/{POD}/c1", None, id="no cgroups at all"),
     ],
 )
@@ -161,7 +163,7 @@ def test_what_is_in_force(
     assert cgroups.read(CgroupReference("c1", path), weighed=True) == found
 
 
-def test_a_process_is_asked_where_the_path_leads_nowhere(tmp_path: Path) -> None:
+def test_the_process_is_read_where_the_path_leads_nowhere(tmp_path: Path) -> None:
     tree_with(tmp_path, V2 | v2("outer/kubepods/c1", "1,3"))
     tree_with(tmp_path, {"7/cgroup": "0::/outer/kubepods/c1"}, mount="proc")
     cgroups = ContainerCgroups(HostTree(tmp_path))
@@ -175,10 +177,10 @@ def test_a_process_is_asked_where_the_path_leads_nowhere(tmp_path: Path) -> None
 
 def test_what_was_found_once_is_found_again_where_it_went(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, V2 | v2("a/c1", "0-7"))
-    cgroups, whom = ContainerCgroups(tree), CgroupReference("c1", "/a/c1")
-    cgroups.read(whom)
+    cgroups, reference = ContainerCgroups(tree), CgroupReference("c1", "/a/c1")
+    cgroups.read(reference)
     tree_with(tmp_path, v2("a/c1/container", "1,3"))
-    remembered, anew = cgroups.read(whom), cgroups.read(whom, afresh=True)
+    remembered, anew = cgroups.read(reference), cgroups.read(reference, afresh=True)
 
     assert remembered == in_force("a/c1", cpus=CpuSet.parse("0-7"))
     assert anew == in_force("a/c1/container")
@@ -204,26 +206,26 @@ def test_a_cgroup_may_have_no_processes(
     files: Mapping[str, str],
     is_there: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    cgroups, whom = (
+    cgroups, reference = (
         ContainerCgroups(tree_with(tmp_path, files)),
         CgroupReference("c1", "c1"),
     )
-    cgroups.read(whom)
+    cgroups.read(reference)
 
-    assert cgroups.has_processes(whom) is is_there
+    assert cgroups.has_processes(reference) is is_there
 
 
-def test_what_was_asked_for_is_told_apart_from_what_is_in_force(tmp_path: Path) -> None:
-    tree = tree_with(tmp_path, V2 | v2("c1", "1", mems="", asked="1-2"))
-    cgroups, whom = ContainerCgroups(tree), CgroupReference("c1", "c1")
-    unread = cgroups.requested(whom)
-    cgroups.read(whom)
+def test_what_was_requested_differs_from_what_is_in_force(tmp_path: Path) -> None:
+    tree = tree_with(tmp_path, V2 | v2("c1", "1", mems="", requested="1-2"))
+    cgroups, reference = ContainerCgroups(tree), CgroupReference("c1", "c1")
+    unread = cgroups.requested(reference)
+    cgroups.read(reference)
 
     assert unread == RequestedCpuset(None, None)
-    assert cgroups.requested(whom) == RequestedCpuset(CpuSet.parse("1-2"), None)
+    assert cgroups.requested(reference) == RequestedCpuset(CpuSet.parse("1-2"), None)
 
 
-def test_a_bad_list_is_told_with_its_file(tmp_path: Path) -> None:
+def test_a_bad_list_is_reported_with_its_file(tmp_path: Path) -> None:
     cgroups = ContainerCgroups(tree_with(tmp_path, V2 | v2("c1", "one")))
 
     with pytest.raises(BadHostFile) as found:

@@ -1,4 +1,4 @@
-"""Where a container's cgroup is, from the first word of it to the next process."""
+"""The cgroup of a container, from its first event to the next process."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def spec_in(node: FakeHost) -> ContainerSpec:
     return node.policy.state.ledger.entries["c1"].spec
 
 
-def test_an_event_that_does_not_tell_takes_nothing_away(tmp_path: Path) -> None:
+def test_an_event_without_it_changes_nothing(tmp_path: Path) -> None:
     node = FakeHost(tmp_path)
     node.policy.synchronize([POD], [RUNNING])
-    told = spec_in(node)
+    found = spec_in(node)
     silent = Container(id="c1", name="web", pod_sandbox_id="p1")
     node.policy.update_container(POD, silent, asking_for(2))
 
-    assert (told.cgroup, told.pid) == (SYSTEMD, 42)
+    assert (found.cgroup, found.pid) == (SYSTEMD, 42)
     assert (spec_in(node).cgroup, spec_in(node).pid) == (SYSTEMD, 42)
     assert spec_in(node).request == 2000
 

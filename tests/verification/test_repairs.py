@@ -1,4 +1,4 @@
-"""How often a container is mended, and when it is left alone."""
+"""How often a container is repaired, and when that is abandoned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PAUSE = 60.0
 
 
 class Sent:
-    """Remembers whom it was to update."""
+    """Records the containers to update."""
 
     def __init__(self) -> None:
         self.calls: list[list[str]] = []
@@ -34,7 +34,7 @@ def test_between_two_attempts_there_is_a_pause() -> None:
     assert sent.calls == [["a"], ["a"]]
 
 
-def test_after_a_few_attempts_it_is_left_alone_for_good() -> None:
+def test_after_a_few_attempts_it_is_abandoned() -> None:
     times = [number * PAUSE for number in range(MOST_ATTEMPTS)]
     repairs, sent = given_up_at(times)
     at_last = repairs.repair(["a"], 100 * PAUSE)
@@ -45,7 +45,7 @@ def test_after_a_few_attempts_it_is_left_alone_for_good() -> None:
     assert repairs.is_abandoned("a")
 
 
-def test_who_is_well_for_long_is_a_fresh_case() -> None:
+def test_after_long_without_drift_attempts_are_counted_anew() -> None:
     repairs, _ = given_up_at([0.0])
     repairs.well("a", 1.0)
     repairs.well("a", FORGIVEN)
@@ -65,7 +65,7 @@ def test_drift_in_between_begins_the_time_anew() -> None:
     assert repairs.attempts_of("a") == 1
 
 
-def test_who_had_fewer_attempts_goes_first() -> None:
+def test_containers_with_fewer_attempts_go_first() -> None:
     sent = Sent()
     repairs = Repairs(sent)
     for now in (0.0, 1.0):
@@ -75,7 +75,7 @@ def test_who_had_fewer_attempts_goes_first() -> None:
     assert sent.calls[-1] == ["b", "a"]
 
 
-def test_nothing_is_kept_of_those_who_are_gone() -> None:
+def test_nothing_is_kept_of_removed_containers() -> None:
     repairs, _ = given_up_at([0.0])
     repairs.keep_only(["b"])
 

@@ -74,22 +74,28 @@ def _gone(folder: Path) -> bool:
 
 def test_what_was_written_is_in_force(cgroup: OwnCgroup) -> None:
     cgroup.write("cpuset.cpus", str(ALL.lowest(1)))
-    cgroups, whom = ContainerCgroups(TREE), CgroupReference("c1", f"/{cgroup.name}")
-    found = cgroups.read(whom)
+    cgroups, reference = (
+        ContainerCgroups(TREE),
+        CgroupReference("c1", f"/{cgroup.name}"),
+    )
+    found = cgroups.read(reference)
 
     assert found == EffectiveResources(
         ALL.lowest(1), read_machine(TREE).memory_nodes, folder=str(cgroup.folder)
     )
-    assert cgroups.requested(whom).cpus == ALL.lowest(1)
+    assert cgroups.requested(reference).cpus == ALL.lowest(1)
 
 
-def test_a_process_makes_it_populated_and_tells_where_it_is(cgroup: OwnCgroup) -> None:
-    cgroups, whom = ContainerCgroups(TREE), CgroupReference("c1", f"/{cgroup.name}")
-    cgroups.read(whom)
-    before = cgroups.has_processes(whom)
+def test_a_process_makes_it_populated_and_leads_to_it(cgroup: OwnCgroup) -> None:
+    cgroups, reference = (
+        ContainerCgroups(TREE),
+        CgroupReference("c1", f"/{cgroup.name}"),
+    )
+    cgroups.read(reference)
+    before = cgroups.has_processes(reference)
     with subprocess.Popen(["sleep", "60"]) as process:
         cgroup.write("cgroup.procs", str(process.pid))
-        during = cgroups.has_processes(whom)
+        during = cgroups.has_processes(reference)
         # By the process alone; whatever names it in the path is its container.
         other = ContainerCgroups(TREE).read(
             CgroupReference(cgroup.name, "/no/such", pid=process.pid)
@@ -112,18 +118,18 @@ def test_a_cgroup_below_has_no_more_than_the_one_above(cgroup: OwnCgroup) -> Non
     below.mkdir()
     try:
         (below / "cpuset.cpus").write_text(str(ALL.lowest(2)))
-        cgroups, whom = (
+        cgroups, reference = (
             ContainerCgroups(TREE),
             CgroupReference("c1", f"{cgroup.name}/c1"),
         )
-        found = cgroups.read(whom)
-        asked_for = cgroups.requested(whom)
+        found = cgroups.read(reference)
+        requested = cgroups.requested(reference)
     finally:
         below.rmdir()
 
     assert found is not None
     assert found.cpus == ALL.lowest(1)
-    assert asked_for == RequestedCpuset(ALL.lowest(2), None)
+    assert requested == RequestedCpuset(ALL.lowest(2), None)
 
 
 def test_what_is_not_there_does_not_run() -> None:

@@ -77,7 +77,7 @@ def _place(arrival: tuple[int, int, Frame]) -> int:
 
 
 def refused(frames: list[Frame], index: int, owed: Collection[int]) -> int | None:
-    """Tell the code that a frame's place in its connection earns it, if any.
+    """Return the code that a frame's place in its connection earns it, if any.
 
     Args:
         frames: All frames that a server got.
@@ -98,7 +98,7 @@ def refused(frames: list[Frame], index: int, owed: Collection[int]) -> int | Non
 
 
 def ends_call(frame: Frame, waiting: Collection[int]) -> int | None:
-    """Tell the code with which a frame ends one of our calls without being read.
+    """Return the code with which a frame ends one of our calls without being read.
 
     Returns:
         None if the envelope decides, -1 for a stray.

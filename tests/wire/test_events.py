@@ -97,7 +97,7 @@ def test_masks_as_users_write_them(text: str, mask: int) -> None:
         pytest.param("pod container", "pod container", id="a missing comma"),
     ],
 )
-def test_an_unknown_word_is_told_with_those_that_are_known(
+def test_an_unknown_word_is_reported_with_those_that_are_known(
     text: str, word: str
 ) -> None:
     known = ", ".join(

@@ -128,13 +128,15 @@ def test_levels_are_read(text: str, level: NriLevel | None) -> None:
             id="also when it is older than the table's",
         ),
         pytest.param(
-            {"nri_version": "(devel)"}, NriLevel(0, 12), id="telling at all proves 0.12"
+            {"nri_version": "(devel)"},
+            NriLevel(0, 12),
+            id="a version proves 0.12",
         ),
         pytest.param({"has_timeouts": True}, NriLevel(0, 11), id="the table is higher"),
         pytest.param({}, NriLevel(0, 11), id="the table alone"),
     ],
 )
-def test_what_configure_tells_counts(
+def test_what_configure_reports_counts(
     fields: dict[str, str | bool], level: NriLevel
 ) -> None:
     assert infer_level("containerd", "2.2.1", **fields) == level  # type: ignore[arg-type]  # a row names its keywords
@@ -187,7 +189,7 @@ RELEASES = table("Which runtime carries which level")
 
 
 @pytest.mark.parametrize(("level", "mask", "news"), LEVELS)
-def test_the_page_tells_each_levels_mask(level: str, mask: str, news: str) -> None:
+def test_the_page_reports_each_levels_mask(level: str, mask: str, news: str) -> None:
     assert (news, f"0x{level_of(level).event_mask:04x}") == (news, mask)
 
 
@@ -218,7 +220,7 @@ def test_the_page_names_the_levels_that_matter_to_the_code() -> None:
 
 
 @pytest.mark.parametrize("row", RELEASES, ids=lambda row: f"{row[0]} {row[1]}")
-def test_the_page_tells_each_releases_abilities(row: list[str]) -> None:
+def test_the_page_reports_each_releases_abilities(row: list[str]) -> None:
     level = level_of(row[2])
 
     assert row[3:6] == [

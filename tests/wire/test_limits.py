@@ -171,7 +171,7 @@ def test_a_trunk_frame_longer_than_any_release_sends_is_the_peers_fault(
     )
 
 
-def test_a_trunk_frame_for_nobody_may_be_of_any_length() -> None:
+def test_a_trunk_frame_for_nothing_may_be_of_any_length() -> None:
     plugin = Trunk.of_plugin()
     plugin.receive_data((7).to_bytes(4) + (SIXTEEN_MIB + 11).to_bytes(4))
     for _ in range(SIXTEEN_MIB // CHUNK):

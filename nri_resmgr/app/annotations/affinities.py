@@ -84,7 +84,15 @@ def _rule(item: object, path: str, sign: int) -> Affinity:
 
 
 def _expression(rule: Table, name: str) -> Expression:
-    table = rule.table(name, "key", "operator", "values")
+    return read_expression(rule.table(name, "key", "operator", "values"))
+
+
+def read_expression(table: Table) -> Expression:
+    """Read an expression from a mapping of ``key``, ``operator`` and ``values``.
+
+    Raises:
+        BadSetting: It cannot be evaluated, or is too long.
+    """
     if "operator" not in table.rows:
         expected = f"missing, expected {' or '.join(Operator)}"
         raise BadSetting(table.at("operator"), expected)

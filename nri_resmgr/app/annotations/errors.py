@@ -18,9 +18,6 @@ class BadAnnotation(InputError):
 
     Attributes:
         pod: ``namespace/name``.
-        container: Its name in the pod.
-        key: As it is written in the pod.
-        value: As it is written in the pod.
         why: What is wrong, and what would be accepted.
     """
 

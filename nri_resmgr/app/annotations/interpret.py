@@ -15,6 +15,7 @@ from nri_resmgr.app.annotations.errors import NotAccepted
 from nri_resmgr.app.annotations.keys import (
     AFFINITY_KEYS,
     KEYS,
+    OF_EVERY_POLICY,
     OTHER_POLICIES,
     READ_ELSEWHERE,
     Key,
@@ -27,7 +28,7 @@ from nri_resmgr.app.annotations.scopes import (
     effective,
     split_keys,
 )
-from nri_resmgr.app.annotations.values import cold_start_of
+from nri_resmgr.app.annotations.values import cold_start_of, unusual_flag
 from nri_resmgr.classes.choice import ClassRequest
 from nri_resmgr.classes.irq.requests import IrqAffinity, IrqRequest
 from nri_resmgr.classes.isolation.requests import IsolationRequest, Mistake
@@ -143,8 +144,12 @@ class _ReadingBuilder:
                 self._read_value(one, testing=testing)
         except (InputError, ValueError) as error:
             # ValueError: YAML numbers with more digits than Python converts to text.
-            strict = one.stem in KEYS and KEYS[one.stem].strict
-            self._add_problem(one, str(error), strict=strict)
+            key = KEYS.get(one.stem)
+            if key and key.strict:
+                of_policy = key.field not in OF_EVERY_POLICY
+                self._add_problem(one, str(error), strict=True, of_policy=of_policy)
+            else:
+                self._add_problem(one, str(error))
 
     def _read_affinity(self, one: ScopedAnnotation) -> None:
         rules = read_affinities(one.value, self._container, AFFINITY_KEYS[one.stem])
@@ -165,6 +170,8 @@ class _ReadingBuilder:
                 return
         else:
             found = key.read(one.value)
+            if why := unusual_flag(key.read, one.value):
+                self._add_problem(one, why, read=True)
         match key.target:
             case KeyTarget.PREFERENCE:
                 self._preferences[key.field] = found
@@ -173,8 +180,7 @@ class _ReadingBuilder:
                 self._preferences[key.field] = _class_request(found, one)
             case KeyTarget.HINTS:
                 self._hints[key.field] = found
-            case KeyTarget.PENDING:
-                self._add_problem(one, "valid, but not implemented yet", pending=True)
+                self._preferences["selects_hints"] = True
 
     def _read_isolation(self, one: ScopedAnnotation, key: Key) -> None:
         # A mistake is no problem here: the configuration, which is not known here,

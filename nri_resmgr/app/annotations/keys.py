@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.app.annotations.values import (
-    read_amount,
     read_cold_start,
     read_exact_flag,
     read_flag,
@@ -29,6 +28,7 @@ from nri_resmgr.classes.isolation.values import (
     read_irq_balancing,
     read_wake_latency,
 )
+from nri_resmgr.values import parse_bytes
 
 
 class KeyTarget(enum.Enum):
@@ -36,23 +36,21 @@ class KeyTarget(enum.Enum):
 
     A `CLASS` is a preference that records its key and scope. An `ISOLATION` is a part
     of an `IsolationRequest`; its mistakes only matter where the configuration enables
-    isolation annotations. `PENDING` ones are validated, and have no effect yet.
+    isolation annotations.
     """
 
     PREFERENCE = enum.auto()
     CLASS = enum.auto()
     ISOLATION = enum.auto()
     HINTS = enum.auto()
-    PENDING = enum.auto()
 
 
 class Key(msgspec.Struct, frozen=True):
-    """How an annotation is read.
+    """The reader of an annotation.
 
     Attributes:
         read: Parses the value; raises `InputError` for what it does not accept.
         field: Of `Preferences`, `IsolationRequest` or `HintOptions`, by *target*.
-        target: What it sets.
         strict: Whether a container is refused rather than placed without it.
         testing: Whether it is accepted in tests only.
     """
@@ -83,6 +81,8 @@ KEYS: Final[Mapping[str, Key]] = {
     "unlimited-burstable": Key(read_level, "unlimited_burstable"),
     "scheduling-class": Key(read_name, "scheduling_class"),
     "balloon.balloons": Key(read_name, "balloon", strict=True),
+    "pool.podpools": Key(read_name, "pod_pool", strict=True),
+    "dynamic-pool.dynamic-pools": Key(read_name, "dynamic_pool", strict=True),
     "cpu.preserve": Key(read_exact_flag, "preserve_cpus", strict=True),
     "memory.preserve": Key(read_exact_flag, "preserve_memory", strict=True),
     "strict.topologyhints": Key(read_flag, "strict_hints", strict=True),
@@ -100,8 +100,11 @@ KEYS: Final[Mapping[str, Key]] = {
     "cpu-c-states.crio.io": _isolation(read_wake_latency, "wake_latency"),
     "cpu-freq-governor.crio.io": _isolation(read_governor, "governor"),
     "cpu-shared.crio.io": _isolation(read_enabled, "shared"),
-    "toptierlimit": Key(read_amount, target=KeyTarget.PENDING),
+    "toptierlimit": Key(parse_bytes, "top_tier_limit"),
 }
+
+# Set by the daemon itself, whatever the policy.
+OF_EVERY_POLICY: Final = frozenset(("rdt_class", "blockio_class", "top_tier_limit"))
 
 # With the sign of their weights. Their values name containers.
 AFFINITY_KEYS: Final[Mapping[str, int]] = {"/affinity": 1, "/anti-affinity": -1}
@@ -110,4 +113,4 @@ AFFINITY_KEYS: Final[Mapping[str, int]] = {"/affinity": 1, "/anti-affinity": -1}
 READ_ELSEWHERE: Final = ("misc-limit.resource-policy.nri.io",)
 
 # Stems that end like this are keys of other policies.
-OTHER_POLICIES: Final = (".balloons", ".podpools", ".dynamic-pools", ".static-pools")
+OTHER_POLICIES: Final = (".balloons", ".dynamic-pools", ".static-pools")

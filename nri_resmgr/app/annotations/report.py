@@ -21,34 +21,25 @@ class ProblemLog:
     """Logs problems with annotations, but not again at each event."""
 
     def __init__(self) -> None:
-        self._logged: set[tuple[object, ...]] = set()
+        self._logged: set[int] = set()  # hashes: keys and values are long
 
     def report(
         self, pod: str, container: str, problems: Iterable[AnnotationProblem]
     ) -> None:
         """Log those of *problems* that have not been logged yet.
 
-        A bad value is logged once per pod, container and key; a key without effect
-        once.
-
-        Args:
-            pod: ``namespace/name``.
-            container: Its name in the pod.
-            problems: From a `Reading`.
+        A bad value is logged once per pod, container and key. *pod* is
+        ``namespace/name``.
         """
         for one in problems:
-            stem = one.key.partition("/")[0]
-            # The value's hash: values have up to 256 KiB.
-            place = (pod, container, one.key, hash(one.value))
-            logged = (stem,) if one.pending else place
+            logged = hash((pod, container, one.key, one.value))
             if logged in self._logged:
                 continue
             if len(self._logged) >= _MOST_LOGGED:
                 self._logged.clear()
             self._logged.add(logged)
-            name = "annotation.ineffective" if one.pending else "annotation.ignored"
             log.warning(
-                name,
+                "annotation.misspelled" if one.read else "annotation.ignored",
                 pod=pod,
                 container=container,
                 key=one.key,

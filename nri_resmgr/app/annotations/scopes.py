@@ -55,8 +55,6 @@ class ScopedAnnotation(msgspec.Struct, frozen=True):
     Attributes:
         stem: The key without name space and scope; with a leading slash where it
             follows the name space.
-        key: The key as it is written.
-        value: The value as it is written.
         scope: The containers that it applies to.
     """
 
@@ -69,12 +67,7 @@ class ScopedAnnotation(msgspec.Struct, frozen=True):
 def split_keys(
     annotations: Iterable[tuple[str, str]], container: str
 ) -> tuple[ScopedAnnotation, ...]:
-    """Split the keys of annotations, the native ones first.
-
-    Args:
-        annotations: Of all name spaces.
-        container: Name in the pod of the container that they are read for.
-    """
+    """Split the keys of annotations, the native ones first."""
     return tuple(
         found
         for name_space in (NATIVE, CRI_RM, KUBERNETES, CRI_O)
@@ -106,9 +99,8 @@ def _split(
     if not head.endswith(f".{name_space}"):
         return None
     stem = head[: -len(name_space) - 1]
-    if not slash:
-        return ScopedAnnotation(stem, key, value, Scope.ALL)
-    return ScopedAnnotation(stem, key, value, _scope(tail, container))
+    scope = _scope(tail, container) if slash else Scope.ALL
+    return ScopedAnnotation(stem, key, value, scope)
 
 
 def _class(key: str, value: str, container: str) -> ScopedAnnotation | None:
@@ -126,10 +118,8 @@ def _isolation(key: str, value: str, container: str) -> ScopedAnnotation | None:
     head, slash, tail = key.partition("/")
     if head not in ISOLATION:
         return None
-    if not slash:
-        return ScopedAnnotation(head, key, value, Scope.ALL)
-    scope = Scope.CONTAINER if tail == container else Scope.OTHER
-    return ScopedAnnotation(head, key, value, scope)
+    named = Scope.CONTAINER if tail == container else Scope.OTHER
+    return ScopedAnnotation(head, key, value, named if slash else Scope.ALL)
 
 
 def _scope(text: str, container: str) -> Scope:

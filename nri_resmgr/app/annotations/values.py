@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from nri_resmgr.app.annotations.documents import (
@@ -12,7 +12,7 @@ from nri_resmgr.app.annotations.documents import (
     read_text,
     read_texts,
 )
-from nri_resmgr.app.annotations.errors import NotAccepted
+from nri_resmgr.app.annotations.errors import SHOWN, NotAccepted
 from nri_resmgr.classes.irq.requests import IrqAffinity
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.interrupts import read_irq_affinity
@@ -27,14 +27,19 @@ from nri_resmgr.topology.hint_options import (
     PathRule,
 )
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, parse_bytes
+from nri_resmgr.values import BadListFormat, CpuSet, NodeSet
 from nri_resmgr.values.globs import check_glob
+from nri_resmgr.values.shorten import shortened
 
 WordT = TypeVar("WordT")
 
 # The spellings of Go's strconv.ParseBool.
 _TRUE: Final = frozenset(("1", "t", "T", "TRUE", "true", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "FALSE", "false", "False"))
+
+# Those of YAML besides: nri-plugins does not read them, but no author of them can have
+# meant anything else.
+_TOLERATED: Final = {"yes": True, "no": False}
 
 _PRIORITIES: Final[Mapping[str, CpuPriority | None]] = {
     **{priority.value: priority for priority in CpuPriority},
@@ -70,19 +75,33 @@ _LONGEST: Final = 3600  # seconds; nri-plugins' limit
 
 
 def read_flag(text: str) -> bool:
-    """Read a boolean, in any of Go's spellings."""
+    """Read a boolean, in any of Go's spellings, or ``yes`` or ``no``."""
     if text in _TRUE:
         return True
     if text in _FALSE:
         return False
+    if (found := _TOLERATED.get(text.lower())) is not None:
+        return found
     raise NotAccepted(text, "true or false")
 
 
 def read_exact_flag(text: str) -> bool:
-    """Read a boolean that has one spelling only."""
-    if text not in ("true", "false"):
-        raise NotAccepted(text, 'exactly "true" or "false"')
-    return text == "true"
+    """Read a boolean that nri-plugins reads in one spelling only."""
+    return read_flag(text)
+
+
+def unusual_flag(read: Callable[[str], object], text: str) -> str:
+    """Return what is unusual about the spelling of a boolean; empty if nothing is.
+
+    *read* is the reader that accepted it.
+    """
+    is_exact = read is read_exact_flag
+    if not (is_exact or read in (read_flag, read_sources)):
+        return ""
+    if text.lower() in _TOLERATED or (is_exact and text not in ("true", "false")):
+        meant = "true" if read_flag(text) else "false"
+        return f"{shortened(text, SHOWN)!r} is read as {meant}; write {meant}"
+    return ""
 
 
 def read_priority(text: str) -> CpuPriority | None:
@@ -110,11 +129,6 @@ def read_name(text: str) -> str:
     return text
 
 
-def read_amount(text: str) -> int:
-    """Read an amount of memory."""
-    return parse_bytes(text)
-
-
 def read_interrupts(text: str) -> IrqAffinity:
     """Read ``{claim: [...], mask: [...], mode: mask-first|claim-first}``."""
     return read_irq_affinity(read_document(text))
@@ -127,7 +141,7 @@ def read_cold_start(text: str) -> int:
 
 def cold_start_of(found: object, path: str) -> int:
     """Read the duration in a mapping; returns seconds."""
-    duration = Table.read(found, "duration", path=path).text("duration", "")
+    duration = Table.read(found, "duration", path=path).text("duration")
     if duration == "0":
         return 0
     if not _DURATION.fullmatch(duration):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from nri_resmgr.app.background.periodic import found_by
+from nri_resmgr.app.background.threads import found_by
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
@@ -17,12 +17,8 @@ log = Logger(__name__)
 INTERVAL: Final = 10.0  # seconds
 
 
-async def follow_hotplug(
-    poll: Callable[[], Machine | None],
-    take: Callable[[Machine], None],
-    interval: float = INTERVAL,
-) -> None:
-    """Call *take* with each new model of the machine; never returns.
+class HotplugFollower:
+    """Passes each new model of the machine on.
 
     Args:
         poll: Returns a new model if there is one; runs in a thread, because it reads
@@ -30,12 +26,29 @@ async def follow_hotplug(
         take: May reject a model by an error, which is logged.
         interval: Seconds between polls.
     """
-    while True:
-        machine = await found_by(poll, interval)
-        online, memory = str(machine.online), str(machine.memory_nodes)
-        try:
-            take(machine)
-        except ResmgrError as error:
-            log.error("topology.rejected", online=online, why=str(error))
-        else:
-            log.info("topology.changed", online=online, memory=memory)
+
+    def __init__(
+        self,
+        poll: Callable[[], Machine | None],
+        take: Callable[[Machine], None],
+        interval: float = INTERVAL,
+    ) -> None:
+        self._poll = poll
+        self._take = take
+        self._interval = interval
+        self._found: Machine | None = None  # not taken yet
+
+    async def follow(self) -> None:
+        """Follow hotplug until cancelled; call it again after an exception."""
+        while True:
+            if self._found is None:
+                self._found = await found_by(self._poll, self._interval)
+            machine = self._found
+            online, memory = str(machine.online), str(machine.memory_nodes)
+            try:
+                self._take(machine)
+            except ResmgrError as error:
+                log.error("topology.rejected", online=online, why=str(error))
+            else:
+                log.info("topology.changed", online=online, memory=memory)
+            self._found = None

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Final, Generic, Protocol, TypeVar
 
 from nri_resmgr.app.background.periodic import until_tick
+from nri_resmgr.app.background.threads import in_thread, start_last_thread
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.log import Logger
@@ -79,16 +79,20 @@ class ReconcilerTarget(Protocol[A_co]):
         """Return whether this part may be wanted since a decided event."""
 
     def has_leftovers(self) -> bool:
-        """Return whether an earlier process left changes; in a thread, and once."""
+        """Return whether an earlier process left changes; in a thread."""
 
     def is_wanted(self) -> bool:
         """Return whether the policy or the configuration wants anything now."""
 
     async def make_applier(self) -> A_co:
-        """Import the applier, and make one; called once."""
+        """Import the applier, and make one; again after a fault.
 
-    def abandon(self, why: str) -> None:
-        """Report that nothing is applied any more."""
+        A step may be half done then, and only the journals have what was written: they
+        are read as after a restart of the process.
+        """
+
+    def note_fault(self, why: str) -> None:
+        """Report that nothing is applied after a fault; empty once it is again."""
 
 
 class Reconciler(DecisionObserver, Generic[A]):
@@ -105,7 +109,7 @@ class Reconciler(DecisionObserver, Generic[A]):
 
     Attributes:
         applier: None until the part is wanted.
-        problem: The reason why the reconciler has ended; empty while it runs.
+        problem: The fault since which no step was applied; empty without one.
     """
 
     def __init__(self, name: str, pause: float = _PAUSE) -> None:
@@ -145,10 +149,10 @@ class Reconciler(DecisionObserver, Generic[A]):
             self._wake.set()
 
     async def run(self, target: ReconcilerTarget[A]) -> None:
-        """Reconcile until cancelled.
+        """Reconcile until cancelled; call it again after an exception.
 
-        An exception ends it: a step may be half done, and only the journals have
-        what was written.
+        Raises:
+            Exception: A fault. The next call makes another applier.
         """
         self._target = target
         try:
@@ -156,9 +160,13 @@ class Reconciler(DecisionObserver, Generic[A]):
         except Exception as error:
             # `status` must show this instead of the outcome of the last step.
             what = f"{type(error).__name__}: {error}"
-            self.problem = f"it was abandoned after a fault, {what}"
-            target.abandon(self.problem)
+            self._note_fault(f"nothing is applied since a fault, {what}")
             raise
+
+    def _note_fault(self, why: str) -> None:
+        self.problem = why
+        if self._target is not None:
+            self._target.note_fault(why)
 
     async def reconcile(self, *, looks: bool) -> None:
         """Apply one step now, if there is anything to do.
@@ -169,8 +177,35 @@ class Reconciler(DecisionObserver, Generic[A]):
         if self.applier is None:
             return
         step = self.applier.next_step(looks=looks)
-        if step is not None and await _in_thread(lambda: self._apply(step)):
+        if step is not None and await in_thread(lambda: self._apply(step)):
             await step.report()
+
+    def begin_close(self) -> Callable[[float], None]:
+        """Begin to restore the host; no step is applied afterwards.
+
+        Returns:
+            Waits until the host is restored, for at most so many seconds.
+        """
+        self._is_closed = True
+        if self.applier is None:
+            return lambda _: None
+        restore = self.applier.restore
+        # A thread takes the lock: a step that hangs must not delay the end any longer.
+        thread = start_last_thread(lambda: self._restore(restore))
+
+        def wait(patience: float) -> None:
+            if thread is None:
+                return
+            thread.join(patience)
+            if thread.is_alive():
+                log.error(
+                    "reconciler.not-restored",
+                    part=self._name,
+                    why="it takes too long",
+                    after=round(patience, 3),
+                )
+
+        return wait
 
     def close(self, patience: float = PATIENCE) -> None:
         """Restore the host; no step is applied afterwards.
@@ -178,37 +213,32 @@ class Reconciler(DecisionObserver, Generic[A]):
         Args:
             patience: Seconds after which the process ends regardless.
         """
-        self._is_closed = True
-        if self.applier is None:
-            return
-        restore = self.applier.restore
-        # A thread takes the lock: a step that hangs must not delay the end any longer.
-        thread = threading.Thread(
-            target=self._restore, args=(restore,), name=self._name, daemon=True
-        )
-        thread.start()
-        thread.join(patience)
-        if thread.is_alive():
-            why = "it takes too long"
-            log.error(
-                "reconciler.not-restored", part=self._name, why=why, after=patience
-            )
+        self.begin_close()(patience)
 
     async def _run(self, target: ReconcilerTarget[A]) -> None:
-        await self._wake.wait()
+        is_again = bool(self.problem)
+        if not is_again:
+            await self._wake.wait()
         self._wake.clear()  # triggers from here on lead to another step
-        is_left = await _in_thread(target.has_leftovers)
-        now, looks, due = asyncio.get_running_loop().time, False, None
+        if self.applier is not None:
+            # The old one stays until then: it can restore what it wrote.
+            self.applier = await target.make_applier()
+        is_left = self.applier is None and await in_thread(target.has_leftovers)
+        now, looks, due = asyncio.get_running_loop().time, is_again, None
         while True:
             if self.applier is None and (is_left or target.is_wanted()):
                 self.applier = await target.make_applier()
             await self.reconcile(looks=looks)
+            if self.problem:
+                self._note_fault("")
             await asyncio.sleep(self._pause)
             period = self.applier.period if self.applier else None
             if period is None:
                 due = None
-            elif due is None or looks:
-                due = now() + until_tick(period)
+            else:
+                # A failed step is repeated sooner than it would be compared.
+                next_due = now() + until_tick(period)
+                due = next_due if due is None or looks else min(due, next_due)
             is_due = not await self._woken(due)
             # Constant triggers must not postpone the comparison.
             looks = is_due or (due is not None and now() >= due)
@@ -235,26 +265,5 @@ class Reconciler(DecisionObserver, Generic[A]):
             with self._busy:
                 restore()
         except Exception as error:
+            # Other parts are still to be restored, and the process ends.
             log.error("reconciler.not-restored", part=self._name, exc_info=error)
-
-
-T = TypeVar("T")
-
-
-async def _in_thread(call: Callable[[], T]) -> T:
-    """Call in a daemon thread, for which the process does not wait at its end.
-
-    The process would wait for one of `asyncio.to_thread`, however long a file of the
-    kernel hangs.
-    """
-    answer: Future[T] = Future()
-    answer.set_running_or_notify_cancel()  # cancellation must not reach the thread
-
-    def work() -> None:
-        try:
-            answer.set_result(call())
-        except Exception as error:  # noqa: BLE001 - raised where it is awaited
-            answer.set_exception(error)
-
-    threading.Thread(target=work, name="reconciler", daemon=True).start()
-    return await asyncio.wrap_future(answer)

@@ -19,7 +19,7 @@ FORGIVEN: Final = 600.0
 
 
 @attrs.define(eq=False, repr=False)
-class _Case:
+class _Attempts:
     """The repairs of one container.
 
     Attributes:
@@ -57,7 +57,7 @@ class Repairs:
         self._at_once = at_once
         self._send = send
         self._pause = pause
-        self._cases: dict[str, _Case] = {}
+        self._cases: dict[str, _Attempts] = {}
         self.sent = self.abandoned = 0
 
     def attempts_of(self, container: str) -> int:
@@ -84,7 +84,7 @@ class Repairs:
         """
         lost, due = [], []
         for key in containers:
-            case = self._cases.setdefault(key, _Case())
+            case = self._cases.setdefault(key, _Attempts())
             case.well_since = None
             if case.is_abandoned or now < case.last + self._pause:
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,7 +12,7 @@ from nri_resmgr.app.classes.hosts import ClassHosts
 from nri_resmgr.app.classes.isolation import IsolationSetter
 from nri_resmgr.app.classes.memory.setter import MemorySetter
 from nri_resmgr.app.classes.scheduling import SchedulingSetter
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, SetterOptions
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
@@ -24,16 +25,17 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 
+if TYPE_CHECKING:  # see `ContainerClasses`
+    from nri_resmgr.app.classes.limits.setter import LimitSetter
+
 
 class ClassContext(msgspec.Struct, frozen=True):
-    """What setters are made from, besides the configuration.
+    """The parts that setters are made from, besides the configuration.
 
     Attributes:
-        runtime: The container runtime.
-        machine: The machine that the containers run on.
         policy: The policy in force; has the classes of pools and balloon types.
         tree: The host; None without one.
-        hosts: State of the classes on the host.
+        options: Of the command line.
     """
 
     runtime: RuntimeInfo
@@ -41,15 +43,11 @@ class ClassContext(msgspec.Struct, frozen=True):
     policy: ViewedPolicy[KnowsContainers]
     tree: Tree | None
     hosts: ClassHosts
+    options: SetterOptions = SetterOptions()
 
 
 class ContainerClasses:
-    """Chooses the setters that concern a container.
-
-    Args:
-        config: The configuration in force.
-        context: What setters are made from.
-    """
+    """Chooses the setters that concern a container."""
 
     def __init__(self, config: PolicyConfig, context: ClassContext) -> None:
         self._config = config
@@ -61,7 +59,16 @@ class ContainerClasses:
         """Return the setters of a container; None for none, as for most containers."""
         new = NewContainer(pod, container, spec)
         chosen = [setter for setter in self._setters if setter.concerns(new)]
+        if spec.adjusted is not None and self._limits.concerns(new):
+            chosen.append(self._limits)
         return ChosenSetters(new, chosen) if chosen else None
+
+    @cached_property
+    def _limits(self) -> LimitSetter:
+        # Late: few nodes have adjustments.
+        from nri_resmgr.app.classes.limits.setter import LimitSetter
+
+        return LimitSetter(self._context.hosts.limits)
 
     @cached_property
     def _setters(self) -> tuple[ClassSetter, ...]:
@@ -71,7 +78,7 @@ class ContainerClasses:
         config, context = self._config, self._context
         runtime, machine, tree = context.runtime, context.machine, context.tree
         # The order counts: of two kinds that set the same file, the first one wins.
-        yield MemorySetter(config, runtime, machine, tree)
+        yield MemorySetter(config, runtime, machine, tree, context.options)
         yield SchedulingSetter(
             runtime,
             config.scheduling_by,
@@ -86,7 +93,11 @@ class ContainerClasses:
             yield InterruptCheck(config.interrupts, tree)
         is_allowed = config.isolation
         yield IsolationSetter(context.policy, machine, tree, is_allowed=is_allowed)
-        if config.rdt is not None:
+        if context.policy.sets_environment:
+            from nri_resmgr.app.classes.environment import EnvironmentSetter
+
+            yield EnvironmentSetter(runtime, context.policy)
+        if config.rdt is not None and config.rdt.assigns:
             from nri_resmgr.app.classes.rdt.setter import RdtSetter
 
             yield RdtSetter(config.rdt, runtime, context.policy, context.hosts.rdt)
@@ -98,12 +109,7 @@ class ContainerClasses:
 
 
 class ChosenSetters:
-    """Calls the setters of one container, in order; see `ClassSetter` for the steps.
-
-    Args:
-        new: The container.
-        setters: The setters that concern it.
-    """
+    """Calls the setters of one container, in order; see `ClassSetter` for the steps."""
 
     def __init__(self, new: NewContainer, setters: Sequence[ClassSetter]) -> None:
         self._new = new

@@ -12,10 +12,6 @@ class InterruptCheck(ClassSetter):
     """Refuses requests for interrupts that may not be moved; sets nothing.
 
     The host's files follow in `nri_resmgr.app.host_settings`.
-
-    Args:
-        controllable: Patterns of interrupts that may be moved.
-        tree: The host.
     """
 
     def __init__(self, controllable: tuple[str, ...], tree: Tree) -> None:

@@ -9,6 +9,7 @@ from typing import Final
 from nri_resmgr.app.annotations import BadAnnotation
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.observers.observer import PolicyDecision
+from nri_resmgr.classes.isolation.host import housekeeping_cpus
 from nri_resmgr.classes.isolation.requests import IrqBalancing, IsolationRequest
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
@@ -33,12 +34,6 @@ class IsolationSetter(ClassSetter):
     """Removes quotas of containers with exclusive CPUs, and sets variables for them.
 
     The host's files follow in `nri_resmgr.app.host_settings.settings`.
-
-    Args:
-        policy: The policy in force; has the exclusive CPUs.
-        machine: The machine that the containers run on.
-        tree: The host; None without one.
-        is_allowed: Whether the configuration allows these annotations.
     """
 
     def __init__(
@@ -109,9 +104,6 @@ class IsolationSetter(ClassSetter):
         if _is_unlimited(request):
             result = result.set_cpu_quota(_UNLIMITED)
         if request.irq is IrqBalancing.HOUSEKEEPING:
-            # Late: few containers ask for it.
-            from nri_resmgr.classes.isolation.host import housekeeping_cpus
-
             cpus = housekeeping_cpus(exclusive, self._machine)
             result = result.set_env(HOUSEKEEPING_ENV, str(cpus))
         if request.shared:
@@ -164,13 +156,7 @@ def _is_unlimited(request: IsolationRequest) -> bool:
 
 
 def _refusal(new: NewContainer, key: str, why: str) -> BadAnnotation:
-    """Return the error that refuses a container for an annotation.
-
-    Args:
-        new: The container.
-        key: Of the annotation, without the name of the container.
-        why: What is wrong with the value.
-    """
+    """Return the error that refuses a container for an annotation."""
     pod, name = f"{new.pod.namespace}/{new.pod.name}", new.spec.name
     written = f"{key}/{name}"
     found = written if written in new.pod.annotations else key

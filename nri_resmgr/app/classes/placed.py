@@ -24,6 +24,8 @@ def rdt_choice(
     state: KnowsContainers,
 ) -> ClassChoice | None:
     """Return the RDT class of a container."""
+    if not use.assigns:
+        return None
     given = policy.classes_of(state, spec.id).rdt
     return choose(spec.preferences.rdt_class, given, spec.qos if use.by_qos else None)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from typing import Final
 
 from nri_resmgr.classes.choice import ClassChoice
 from nri_resmgr.log import Logger
 
 log = Logger(__name__)
+
+# As long as the longest pause of the supervisor: see docs/faults.md.
+RETRY: Final = 10.0  # seconds until what has failed is tried again
 
 
 class ClassProblems:
@@ -16,9 +20,6 @@ class ClassProblems:
 
     The subject of a problem is the title of a container, which has slashes, or a word
     without slashes, such as ``groups``.
-
-    Args:
-        kind: ``rdt`` or ``blockio``.
 
     Attributes:
         dropped: Number of containers without the class of their balloon type or QoS
@@ -30,15 +31,19 @@ class ClassProblems:
         self.kind = kind
         self.dropped = self.failures = 0
         self._present: dict[str, str] = {}
-        self._abandoned = ""
+        self._fault = ""
         self._logged: Counter[ClassChoice] = Counter()
 
     @property
     def present(self) -> Mapping[str, str]:
         """The present problems: a sentence by subject."""
-        if self._abandoned:
-            return self._present | {"service": self._abandoned}
+        if self._fault:
+            return self._present | {"service": self._fault}
         return self._present
+
+    def period(self, usual: float) -> float:
+        """Return the seconds until the next comparison: it repeats what has failed."""
+        return min(usual, RETRY) if self.present else usual
 
     def drop(self, choice: ClassChoice, title: str, why: str) -> None:
         """Count a container without its class, which no annotation asks for."""
@@ -61,10 +66,10 @@ class ClassProblems:
             self._present[subject] = why
             log.error("classes.failed", kind=self.kind, subject=subject, why=why)
 
-    def abandon(self, why: str) -> None:
-        """Count the end of all such operations, until the daemon is restarted."""
-        self.failures += 1
-        self._abandoned = why
+    def note_fault(self, why: str) -> None:
+        """Count a fault that stops all such operations; empty once it has passed."""
+        self.failures += bool(why)
+        self._fault = why
 
     def clear(self, subject: str) -> None:
         """Remove a problem, and log that it is solved."""
@@ -79,6 +84,6 @@ class ClassProblems:
 
     def forget(self) -> None:
         """Remove all problems: another configuration is in force."""
-        # `_abandoned` stays: a configuration does not start the reconciler again.
+        # `_fault` stays: a configuration does not start the reconciler again.
         self._present.clear()
         self._logged.clear()

@@ -7,11 +7,10 @@ from typing import Final
 import msgspec
 
 from nri_proto import NriLevel
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, NotSetOnHost
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import (
     IoPriority,
@@ -21,6 +20,7 @@ from nri_resmgr.stub.model import (
     SchedulerPolicy,
 )
 from nri_resmgr.stub.runtime_info import RuntimeInfo
+from nri_resmgr.values.scheduling import SchedulingClass
 
 log = Logger(__name__)
 
@@ -37,12 +37,9 @@ AUTO: Final = "auto"
 class SchedulingSetter(ClassSetter):
     """Sets scheduling classes by adjustments, or on processes before they start.
 
-    Args:
-        runtime: The container runtime. If its NRI release is unknown, everything is
-            sent: a runtime ignores fields that it does not know.
-        by: ``runtime``, ``host``, or ``auto`` for the host where the runtime cannot.
-        tree: The host; None without one.
-        has_classes: Whether the configuration defines any.
+    They are set *by* ``runtime``, ``host``, or ``auto`` for the host where the runtime
+    cannot. If the NRI release of the runtime is unknown, everything is sent: a runtime
+    ignores fields that it does not know.
     """
 
     def __init__(
@@ -81,7 +78,7 @@ class SchedulingSetter(ClassSetter):
         """Set what the runtime does not set.
 
         Raises:
-            SchedulingNotSet: It cannot be set, and *by* is ``host``.
+            NotSetOnHost: It cannot be set, and *by* is ``host``.
         """
         scheduling = decision.scheduling
         if self._by == RUNTIME or scheduling is None:
@@ -93,11 +90,11 @@ class SchedulingSetter(ClassSetter):
         if scheduling.policy is None and scheduling.io_class is None:
             return
         # Late: few nodes have classes and a runtime that cannot set them.
-        from nri_resmgr.app.classes.host_scheduling import SchedulingNotSet, set_by_host
+        from nri_resmgr.app.classes.host_scheduling import set_by_host
 
         try:
             set_by_host(new, scheduling, self._tree)
-        except SchedulingNotSet as error:
+        except NotSetOnHost as error:
             if self._by == HOST:
                 raise
             log.warning("scheduling.not-set", title=new.spec.title, why=error.why)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import msgspec
 
 from nri_resmgr.app.observers.observer import PolicyDecision
+from nri_resmgr.host.cgroups.finder import CgroupFinder, CgroupFolders
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.stub.update import ContainerUpdate
+from nri_resmgr.values import HostError
 
 
 class NewContainer(msgspec.Struct, frozen=True):
@@ -17,6 +22,40 @@ class NewContainer(msgspec.Struct, frozen=True):
     pod: Pod
     container: Container
     spec: ContainerSpec
+
+    def cgroup(self, tree: Tree) -> CgroupFolders | None:
+        """Find the cgroup that the runtime has made; None if there is none.
+
+        Raises:
+            UnreadableHostFile: A file is there and cannot be read.
+        """
+        spec = self.spec
+        return CgroupFinder(tree).find(spec.id, spec.cgroup, self.container.pid)
+
+
+class SetterOptions(msgspec.Struct, frozen=True):
+    """Options of the command line that setters need.
+
+    Attributes:
+        mpolset: See `PluginOptions`.
+        run_dir: The daemon's folder that has the same path for the runtime.
+        dry_run: Whether nothing may be written.
+    """
+
+    mpolset: str | None = None
+    run_dir: str = ""
+    dry_run: bool = False
+
+
+@dataclass(eq=False)
+class NotSetOnHost(HostError):
+    """This daemon cannot set a class of a container before it starts."""
+
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.why}"
 
 
 class ClassSetter:

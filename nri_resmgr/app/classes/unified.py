@@ -18,12 +18,7 @@ MessageT = TypeVar("MessageT", ContainerAdjustment, ContainerUpdate)
 
 @dataclass(eq=False)
 class NoSuchCgroupFiles(HostError):
-    """A container asks for files that only cgroup v2 has.
-
-    Attributes:
-        title: The container, for messages.
-        files: Names of the files.
-    """
+    """A container asks for files that only cgroup v2 has."""
 
     title: str
     files: tuple[str, ...]
@@ -38,11 +33,6 @@ class NoSuchCgroupFiles(HostError):
 
 def check_version(files: Collection[str], tree: Tree | None, title: str) -> None:
     """Check that a host has the files of cgroup v2 that a container asks for.
-
-    Args:
-        files: Their names; may be none.
-        tree: The host; None without one.
-        title: The container, for messages.
 
     Raises:
         NoSuchCgroupFiles: The host has cgroup v1.
@@ -59,10 +49,6 @@ def with_unified(message: MessageT, files: Mapping[str, str]) -> MessageT:
 
     Several kinds of classes set files. Those that an annotation names come first, and
     no later kind overrides them.
-
-    Args:
-        message: An adjustment or update.
-        files: Text by name, as ``{"memory.high": "536870912"}``.
     """
     taken = message.resources.unified
     for name, text in files.items():

@@ -6,8 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
-from typing import Final, Protocol
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -17,6 +16,7 @@ from nri_resmgr.app.configuration.status import (
     Document,
     DocumentSource,
     Rejection,
+    WouldChange,
 )
 from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.config import PolicyConfig, parse_config
@@ -40,16 +40,24 @@ class SwitchForbidden(InputError):
         )
 
 
+@dataclass(eq=False)
+class DryRunElsewhere(InputError):
+    """A document that is to be tried only does not come from the cluster."""
+
+    source: DocumentSource
+
+    def __str__(self) -> str:
+        return (
+            "$.spec.mode: DryRun is for documents of the cluster, not of source "
+            f"{self.source}: use nri-resmgr check, or run with --dry-run"
+        )
+
+
 def keep_nothing(_: Document | None) -> None:
     """Do not cache documents for the next start."""
 
 
-def _only_built_in() -> Iterable[Document]:
-    return (BUILT_IN,)
-
-
-def _ignore_rejection(_: Rejection) -> None:
-    return None
+ReadConfig: TypeAlias = Callable[[str], PolicyConfig]
 
 
 class Rules(msgspec.Struct, frozen=True):
@@ -67,10 +75,7 @@ class Rules(msgspec.Struct, frozen=True):
     launched: bool = False
     may_switch: bool = True
     keep: Callable[[Document | None], None] = keep_nothing
-    lower: Callable[[], Iterable[Document]] = _only_built_in
-
-
-DEFAULT_RULES: Final = Rules()
+    lower: Callable[[], Iterable[Document]] = lambda: (BUILT_IN,)
 
 
 class Configurable(Protocol):
@@ -83,31 +88,31 @@ class Configurable(Protocol):
     def reconfigure(self, config: PolicyConfig) -> None:
         """Put another configuration in force, or raise and change nothing."""
 
+    def would_reconfigure(self, config: PolicyConfig) -> tuple[WouldChange, ...]:
+        """Return what `reconfigure` would change, or raise as it would."""
+
 
 class ActiveConfiguration:
     """Puts documents in force as a whole or rejects them, and has their status.
 
     A document replaces one of the same source, or of a source of lower precedence.
     Nothing here opens a file.
-
-    Attributes:
-        document: The document in force.
     """
 
     _policy: Configurable
     _parsed: PolicyConfig
 
-    def __init__(self, document: Document, rules: Rules = DEFAULT_RULES) -> None:
+    def __init__(self, document: Document, rules: Rules | None = None) -> None:
         """Begin with *document*; call `bind` before anything else."""
         self.document = document
-        self._rules = rules
+        self._rules = rules or Rules()
         self._placed_by = ""
         self._ignored: set[DocumentSource] = set()
         self._accepted = time.time()
         self._generation = 1
         self._rejected = 0
         self._error: Rejection | None = None
-        self._on_rejection: Callable[[Rejection], None] = _ignore_rejection
+        self._on_rejection: Callable[[Rejection], object] = lambda _: None
 
     def bind(self, policy: Configurable) -> None:
         """Set the policy to configure; the document is already in force there."""
@@ -121,7 +126,7 @@ class ActiveConfiguration:
             name=self.document.name,
             cached=self.document.cached,
             kind=self._policy.config.kind,
-            sha256=sha256(self.document.text.encode()).hexdigest(),
+            text=self.document.text,
             accepted=self._accepted,
             generation=self._generation,
             ineffective=self._policy.config.ineffective,
@@ -141,13 +146,23 @@ class ActiveConfiguration:
         elif self._rules.launched and self.document.source is DocumentSource.RUNTIME:
             self.withdraw()
 
-    def offer(self, document: Document, *, again: bool = False) -> None:
+    def offer(
+        self,
+        document: Document,
+        *,
+        again: bool = False,
+        force: bool = False,
+        read: ReadConfig = parse_config,
+    ) -> None:
         """Put a document in force, unless its source has lower precedence.
 
         Args:
             document: The document.
             again: Whether to rebuild the policy though the text is the same: it may
                 name a cgroup whose CPUs have changed.
+            force: Whether to take it as if it said ``allowLoss: true``.
+            read: Reads its text, or returns what a thread has read before: a long text
+                takes seconds.
 
         Raises:
             InputError: It has a mistake, does not fit the machine, or has a kind
@@ -157,7 +172,23 @@ class ActiveConfiguration:
         if self.document.source.overrides(document.source):
             self._ignore(document)
         else:
-            self._take(document, again=again)
+            self._take(document, again=again, force=force, read=read)
+
+    def try_out(
+        self, document: Document, read: ReadConfig = parse_config
+    ) -> tuple[WouldChange, ...]:
+        """Return the containers that a document would change; it changes none.
+
+        Args:
+            document: The document.
+            read: As of `offer`.
+
+        Raises:
+            ResmgrError: `offer` would reject it.
+        """
+        config = read(document.text)
+        self._check_kind(config)
+        return self._policy.would_reconfigure(config)
 
     def withdraw(self) -> None:
         """Fall back to lower documents: the source of the present one has none."""
@@ -188,10 +219,17 @@ class ActiveConfiguration:
         """Set the kind of the policy that placed the running containers."""
         self._placed_by = kind
 
-    def _take(self, document: Document, *, again: bool = False) -> None:
+    def _take(
+        self,
+        document: Document,
+        *,
+        again: bool = False,
+        force: bool = False,
+        read: ReadConfig = parse_config,
+    ) -> None:
         before = self.document, self._policy.config
         try:
-            config = self._put_in_force(document.text, again=again)
+            config = self._put_in_force(document, read, again=again, force=force)
         except ResmgrError as error:
             self.reject(document, error)
             raise
@@ -208,18 +246,27 @@ class ActiveConfiguration:
             if document.source.is_external:
                 after_reply(self._rules.keep, document)
 
-    def _put_in_force(self, text: str, *, again: bool) -> PolicyConfig:
-        present = self._policy.config
+    def _put_in_force(
+        self, document: Document, read: ReadConfig, *, again: bool, force: bool
+    ) -> PolicyConfig:
+        present, text, source = self._policy.config, document.text, document.source
         if text == self.document.text and present is self._parsed and not again:
             return present  # the same text: Configure is answered at once
-        config = parse_config(text)
-        kept = "" if self._rules.may_switch else self._placed_by
-        if kept and config.kind != kept:
-            raise SwitchForbidden(config.kind, kept)
+        config = read(text)
+        if config.dry_run:
+            raise DryRunElsewhere(source)
+        if force:
+            config = msgspec.structs.replace(config, allow_loss=True)
+        self._check_kind(config)
         if config != present or again:
             self._policy.reconfigure(config)
         # Not `config`: the object in force stays where the new one is equal.
         return self._policy.config
+
+    def _check_kind(self, config: PolicyConfig) -> None:
+        kept = "" if self._rules.may_switch else self._placed_by
+        if kept and config.kind != kept:
+            raise SwitchForbidden(config.kind, kept)
 
     def _ignore(self, document: Document) -> None:
         if document.source not in self._ignored:

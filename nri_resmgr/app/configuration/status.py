@@ -7,6 +7,9 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.policy.events import Pin
+from nri_resmgr.values.sha256 import sha256_of
+
 
 class DocumentSource(enum.StrEnum):
     """The source of a document; a later member overrides all before it."""
@@ -14,12 +17,13 @@ class DocumentSource(enum.StrEnum):
     BUILT_IN = "built-in"
     FALLBACK = "fallback-file"  # --fallback-config
     RUNTIME = "runtime"  # the text of Configure
+    CLUSTER = "cluster"  # the agent's document in the spool folder
     FILE = "file"  # --config-file, which excludes all others
 
     @property
     def is_external(self) -> bool:
-        """Whether its documents are cached for the next start."""
-        return self is DocumentSource.RUNTIME
+        """True if its documents are cached for the next start."""
+        return self in (DocumentSource.RUNTIME, DocumentSource.CLUSTER)
 
     def overrides(self, other: DocumentSource) -> bool:
         """Return whether its documents take precedence over those of *other*."""
@@ -34,8 +38,7 @@ class Document(msgspec.Struct, frozen=True):
 
     Attributes:
         text: YAML.
-        source: Its source.
-        name: Its path, if it is a file.
+        name: Its path, if it is a file; kind, namespace and name of an object.
         cached: Whether it was read from the cache, and its source has not sent it
             since.
     """
@@ -54,12 +57,40 @@ BUILT_IN: Final = Document("", DocumentSource.BUILT_IN)
 """The default, which fits every machine."""
 
 
+class WouldChange(msgspec.Struct, frozen=True):
+    """A container that a document in mode ``DryRun`` would change.
+
+    Attributes:
+        id: Of the container.
+        title: ``namespace/pod/container``.
+        now: Its present pin.
+        then: Its pin with the document.
+    """
+
+    id: str
+    title: str
+    now: Pin
+    then: Pin
+
+
+class Setting(msgspec.Struct, frozen=True):
+    """A value in force, and its origin.
+
+    Attributes:
+        name: Short words for people, such as ``debug``.
+        source: A flag, such as ``--http-endpoint``, or a path in the document.
+    """
+
+    name: str
+    value: str
+    source: str
+
+
 class Rejection(msgspec.Struct, frozen=True):
     """A rejected document.
 
     Attributes:
-        source: Its source.
-        name: Its path, if it is a file.
+        name: See `Document`.
         why: The mistake, in one sentence.
         when: Seconds since the epoch.
     """
@@ -74,15 +105,11 @@ class ConfigurationStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The document in force, and the last rejected one.
 
     Attributes:
-        source: The source of the document in force.
-        name: Its path, if it is a file.
+        name: See `Document`.
         cached: Whether it was read from the cache of an earlier process.
-        kind: Its kind of policy.
-        sha256: The hash of its text, in hexadecimal.
         accepted: When it was put in force; seconds since the epoch.
         generation: Counts changes of the configuration in force, from 1.
         ineffective: Paths of options without effect.
-        rejected: The number of rejected documents.
         error: The last of them; None once its source, or one that overrides it, has
             sent a correct one.
     """
@@ -91,9 +118,14 @@ class ConfigurationStatus(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     cached: bool
     kind: str
-    sha256: str
+    text: str
     accepted: float
     generation: int
     ineffective: tuple[str, ...]
     rejected: int
     error: Rejection | None
+
+    @property
+    def sha256(self) -> str:
+        """The hash of its text, in hexadecimal."""
+        return sha256_of(self.text.encode())

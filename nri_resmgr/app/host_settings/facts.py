@@ -26,9 +26,6 @@ log = Logger(__name__)
 class FactsReader:
     """Reads what a plan needs; reads again only what may have changed.
 
-    Args:
-        tree: The host.
-
     Attributes:
         irqbalance: The running irqbalance; None without one, or before it is needed.
     """
@@ -57,9 +54,10 @@ class FactsReader:
         """
         cpus, use = CpuKnobFacts(), wanted.use
         if sets_cpus(use):
-            cpus = self._of_cpus(wanted.machine)
-            if writer is not None:
-                cpus = writer.before_us(cpus)
+            if wanted.machine is not self._machine:
+                self._cpus = read_cpu_knobs(self._tree, wanted.machine)
+                self._machine = wanted.machine
+            cpus = self._cpus if writer is None else writer.before_us(self._cpus)
         cgroups = self._cgroups.find(use.isolated)
         isolated = wanted.machine.isolated
         if not moves_interrupts(use):
@@ -68,7 +66,7 @@ class FactsReader:
         if afresh or self._interrupts is None:
             self._read_interrupts(writer)
         banned = self.irqbalance.own.cpus if self.irqbalance else CpuSet()
-        originals = writer.originals if writer else {}
+        originals = writer.knobs.originals if writer else {}
         default = read_default_cpus(self._tree, originals)
         irq_cpus = InterruptCpus(use.available & wanted.machine.online, banned, default)
         allowed = controlled(self._interrupts or (), wanted.controllable)
@@ -97,15 +95,9 @@ class FactsReader:
         self._logged = frozenset((one.container, why) for one, why in found)
         return dict(self._logged)
 
-    def _of_cpus(self, machine: Machine) -> CpuKnobFacts:
-        if machine is not self._machine:
-            self._cpus = read_cpu_knobs(self._tree, machine)
-            self._machine = machine
-        return self._cpus
-
     def _read_interrupts(self, writer: HostWriter | None) -> None:
         before = self._interrupts
-        originals = writer.originals if writer else {}
+        originals = writer.knobs.originals if writer else {}
         self._interrupts = read_interrupts(self._tree, originals)
         self.irqbalance = find_irqbalance(self._tree)
         if before and (changed := changed_since(before, self._interrupts)):

@@ -89,11 +89,6 @@ def plan_of(use: HostUse, classes: CpuClassUse | None, facts: HostFacts) -> Host
     """Compute the wanted settings of a host.
 
     Requests of a container about its exclusive CPUs override their class.
-
-    Args:
-        use: What the policy wants.
-        classes: The definitions of CPU classes; None for none.
-        facts: What the host has.
     """
     placement = without_cpus(
         _placement(use, facts.interrupts, facts.irq_cpus),

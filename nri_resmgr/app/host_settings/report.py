@@ -27,9 +27,7 @@ class Round(msgspec.Struct, frozen=True):
     """Outcome of one step.
 
     Attributes:
-        plan: The wanted settings.
         facts: The facts that the plan was made from.
-        report: What was written.
         looked: Whether the host was compared with the plan before.
         drifts: Files that differed from it.
         abandoned: Paths that are not written any more, because others keep changing
@@ -57,14 +55,7 @@ class Round(msgspec.Struct, frozen=True):
 class HostReport:
     """Logs what has changed since the last step, and counts.
 
-    Args:
-        history: Takes the events.
-
     Attributes:
-        last: The last step.
-        written: Number of written files.
-        restored: Number of restored files.
-        failures: Number of failed writes.
         drift: Number of files that others have changed.
         failing: Files that could not be written in the last step, by path.
         drifting: Files that others have changed, by path.

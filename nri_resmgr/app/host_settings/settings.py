@@ -48,13 +48,11 @@ class HostAccess(msgspec.Struct, frozen=True):
     """The host, and options for its settings.
 
     Attributes:
-        tree: The host.
         state: State directory for the original settings; None for none.
         dry_run: Whether changes are only logged.
         verify_interval: Seconds between two comparisons of the host with the plan; 0
             for none.
         repairs: Whether files that others have changed are written again.
-        open_device: Opens the device of Speed Select of a host.
     """
 
     tree: HostTree
@@ -68,13 +66,7 @@ class HostAccess(msgspec.Struct, frozen=True):
 class HostSettings:
     """Applies what a policy wants of its host; an `Applier`.
 
-    Args:
-        access: The host.
-        wanted: Returns what the policy wants now.
-        report: Takes the outcome of steps.
-
     Attributes:
-        report: Takes the outcome of steps.
         is_waiting: Whether an isolated container had no cgroup yet in the last step.
     """
 
@@ -193,7 +185,8 @@ class HostSettings:
         ineffective = self._reader.ineffective_isolation_of(facts)
         self._last = facts, plan
         self._failed = frozenset(one.path for one in report.failed)
-        seen = {path: text for path, text in writer.seen.items() if path in plan.files}
+        knobs = writer.knobs
+        seen = {path: text for path, text in knobs.seen.items() if path in plan.files}
         left = (one for one in drifts if one.path not in again)
         seen |= {one.path: one.found or "" for one in left}
         irqbalance = (
@@ -206,7 +199,7 @@ class HostSettings:
             looked=verifies,
             drifts=drifts,
             abandoned=abandoned,
-            refused=writer.refused,
+            refused=dict(knobs.refused),
             irqbalance=irqbalance,
             seen=seen,
             waiting=_waiting(wanted, facts),
@@ -243,13 +236,7 @@ class HostSettings:
 
 @attrs.define(eq=False)
 class HostStep:
-    """What is wanted of a host at one moment.
-
-    Attributes:
-        settings: The applier.
-        wanted: What the policy wants.
-        looks: Whether to compare the host with the last plan.
-    """
+    """The wanted settings of a host at one moment."""
 
     settings: HostSettings
     wanted: Wanted

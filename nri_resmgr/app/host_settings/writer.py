@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import Final, TypeAlias
@@ -41,9 +41,7 @@ class HostWriter:
     """Writes files, Speed Select and bans of irqbalance. One caller at a time.
 
     Args:
-        tree: The host.
         state: State directory; keeps the original values.
-        open_device: Opens the device of Speed Select of a host.
 
     Raises:
         StateUnusable: The journals cannot be read.
@@ -51,6 +49,7 @@ class HostWriter:
 
     Attributes:
         irqbalance: Outcome of the last request to irqbalance.
+        knobs: The files, with their original values.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class HostWriter:
         self._state = state
         self._boot = boot_of(tree)
         journal = KnobJournal(state, self._boot)
-        self._knobs = Knobs(WritableHostTree(tree.root or "/"), journal)
+        self.knobs = Knobs(WritableHostTree(tree.root or "/"), journal)
         _log_set_aside(journal)
         self._line = IrqbalanceClient(tree, state)
         self._has_bans = state.read(MARK) is not None
@@ -71,24 +70,9 @@ class HostWriter:
         self.irqbalance = IrqbalanceResult()
 
     @property
-    def originals(self) -> Mapping[str, str]:
-        """The original value of every changed file."""
-        return self._knobs.originals
-
-    @property
-    def refused(self) -> Mapping[str, str]:
-        """Interrupts that cannot be moved, and why."""
-        return dict(self._knobs.refused)
-
-    @property
-    def seen(self) -> Mapping[str, str]:
-        """The values of written files as the kernel shows them."""
-        return self._knobs.seen
-
-    @property
     def is_idle(self) -> bool:
-        """Whether the host has its original settings."""
-        return not (self.originals or self._has_bans or self._is_sst_changed)
+        """True if the host has its original settings."""
+        return not (self.knobs.originals or self._has_bans or self._is_sst_changed)
 
     def use_machine(self, machine: Machine) -> None:
         """Take the cores of a machine; they change with hotplug."""
@@ -126,7 +110,7 @@ class HostWriter:
         Raises:
             StateUnusable: It cannot be recorded that irqbalance has bans.
         """
-        reports = [self._knobs.apply(plan.files, again)]
+        reports = [self.knobs.apply(plan.files, again)]
         if plan.punits or self._is_sst_changed:
             reports.append(self._set_punits(plan, again))
         bans = bans_for(plan.placement, facts.irq_cpus)
@@ -137,19 +121,13 @@ class HostWriter:
     def verify(
         self, plan: HostPlan, facts: HostFacts, *, is_balanced: bool
     ) -> tuple[KnobDrift, ...]:
-        """Compare the host with a plan.
-
-        Args:
-            plan: The wanted settings.
-            facts: The facts that the plan was made from.
-            is_balanced: Whether irqbalance is running.
-        """
+        """Compare the host with a plan; *is_balanced* where irqbalance is running."""
         files = dict(plan.files)
         found: list[KnobDrift] = []
         if is_balanced:
             files = {path: text for path, text in files.items() if _is_exclusive(path)}
             found += self._misplaced(plan, facts)
-        found += self._knobs.verify(files)
+        found += self.knobs.verify(files)
         if plan.punits and self._punits is not None:
             found += self._punit_drifts(self._punits, plan)
         return tuple(found)
@@ -180,7 +158,7 @@ class HostWriter:
     def _misplaced(self, plan: HostPlan, facts: HostFacts) -> Iterator[KnobDrift]:
         present = read_interrupts(self._tree)
         for one in misplaced_interrupts(plan.placement, present, facts.irq_cpus):
-            if one.path not in self._knobs.refused:
+            if one.path not in self.knobs.refused:
                 yield KnobDrift(one.path, plan.files[one.path], str(one.cpus))
 
     def _punit_drifts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from time import monotonic
@@ -10,34 +11,13 @@ from typing import Final
 from nri_proto import PLUGIN_METHODS, Code
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Histogram, Metric, Series, single
-from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
-from nri_resmgr.policy.events import (
-    ColdStartEnded,
-    Created,
-    Event,
-    PodCreated,
-    PodStopped,
-    Removed,
-    Started,
-    Stopped,
-    Synchronized,
-    Updated,
-)
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
+from nri_resmgr.policy.events import Created, Event
 from nri_resmgr.stub.observer import Observer
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.values import ResmgrError
 
-EVENTS: Final[Mapping[type, str]] = {
-    PodCreated: "pod-created",
-    Created: "created",
-    Started: "started",
-    ColdStartEnded: "cold-start-ended",
-    Updated: "updated",
-    Stopped: "stopped",
-    Removed: "removed",
-    PodStopped: "pod-stopped",
-    Synchronized: "synchronized",
-}
+_CAPITAL: Final = re.compile("(?<!^)(?=[A-Z])")
 
 _OTHER: Final = "other"
 
@@ -48,11 +28,12 @@ class Metrics(DecisionObserver, Observer):
     Counters must not fall to zero with a new session: they live as long as the daemon.
 
     Attributes:
-        is_registered: Whether there is a session.
-        is_synchronized: Whether it is synchronized.
+        is_on: Whether anything can read the counters; otherwise only the state of the
+            session and the open requests are noted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_on: bool = True) -> None:
+        self.is_on = is_on
         self._answers: Counter[tuple[str, int]] = Counter()
         self._seconds: dict[str, Histogram] = {}
         self._events: Counter[type] = Counter()
@@ -70,6 +51,8 @@ class Metrics(DecisionObserver, Observer):
 
     def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Count an event, the applied rules, and the source of the request."""
+        if not self.is_on:
+            return
         kind = type(event)
         self._events[kind] += 1
         for reason in decision.reasons:
@@ -79,18 +62,13 @@ class Metrics(DecisionObserver, Observer):
         if updates := decision.updates:
             self._updates += len(updates)
 
-    def refused(self, title: str, error: ResmgrError) -> None:  # noqa: ARG002 - no pods in metrics
+    def refused(self, subject: Subject, error: ResmgrError) -> None:  # noqa: ARG002 - no pods in metrics
         """Count a refusal by its kind of error."""
         self._refusals[type(error).__name__] += 1
 
-    def drift(self, kind: str, containers: int = 1) -> None:
-        """Count containers with a value that differs from the decision.
-
-        Args:
-            kind: What differs, such as ``cpus``; one of few.
-            containers: How many.
-        """
-        self._drift[kind] += containers
+    def drift(self, kind: str) -> None:
+        """Count a container by what differs from the decision, such as ``cpus``."""
+        self._drift[kind] += 1
 
     def registered(self, runtime: RuntimeInfo) -> None:  # noqa: ARG002 - of any runtime
         """Count a started session."""
@@ -115,10 +93,12 @@ class Metrics(DecisionObserver, Observer):
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """Count an answer and its duration."""
+        self._open = max(self._open - 1, 0)
+        if not self.is_on:
+            return
         # Labels must come from a fixed set: a peer could send any name.
         if method not in PLUGIN_METHODS:
             method = _OTHER
-        self._open = max(self._open - 1, 0)
         self._answers[method, code] += 1
         # On the path of each request: the key nearly always exists.
         try:
@@ -141,7 +121,7 @@ class Metrics(DecisionObserver, Observer):
         seconds = {(method,): one for method, one in self._seconds.items()}
         yield Series(table.REQUEST_SECONDS, seconds)
         yield single(table.OPEN_REQUESTS, self._open)
-        events = {(EVENTS[kind],): count for kind, count in self._events.items()}
+        events = {(_label(kind),): count for kind, count in self._events.items()}
         yield Series(table.DECISIONS, events)
         yield _by_word(table.RULES, self._rules)
         yield _by_word(table.REFUSALS, self._refusals)
@@ -152,6 +132,11 @@ class Metrics(DecisionObserver, Observer):
         yield single(table.SESSIONS_LOST, self._lost)
         yield single(table.CONNECTED, int(self.is_registered))
         yield single(table.SYNCHRONIZED, int(self.is_synchronized))
+
+
+def _label(event: type) -> str:
+    """Return ``pod-created`` for `PodCreated`."""
+    return _CAPITAL.sub("-", event.__name__).lower()
 
 
 def _by_word(metric: Metric, counts: Mapping[str, int]) -> Series:

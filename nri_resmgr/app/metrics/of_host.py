@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.classes.members import members_of
 from nri_resmgr.app.classes.memory.containers import memory_owners
@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 def series_of_host(
     use: HostUse, host: Reconciler[HostSettings] | None
 ) -> Iterator[Series]:
-    """Yield the CPU classes, isolation, interrupts and files of the host's settings.
-
-    Args:
-        use: The settings that the policy decided.
-        host: Applies them; None where there is no daemon.
-    """
+    """Yield the CPU classes, isolation, interrupts and files of the host's settings."""
     classes = {(name,): len(cpus) for name, cpus in use.cpu_classes.items()}
     yield Series(table.CLASS_CPUS, classes)
     if use.isolated:
@@ -85,12 +80,7 @@ def _of_host_report(report: HostReport) -> Iterator[Series]:
 
 
 def series_of_classes(subject: PolicyInForce, hosts: ClassHosts) -> Iterator[Series]:
-    """Yield containers by class, and problems, of the kinds that are enabled.
-
-    Args:
-        subject: The plugin, with configuration, policy and state.
-        hosts: The classes on the host.
-    """
+    """Yield containers by class, and problems, of the kinds that are enabled."""
     config, policy, state = subject.config, subject.policy, subject.state
     counts: Counter[tuple[str, str]] = Counter()
     problems = []
@@ -113,6 +103,13 @@ def series_of_classes(subject: PolicyInForce, hosts: ClassHosts) -> Iterator[Ser
         yield Series(table.CLASSES_DROPPED, {key: one.dropped for key, one in rows})
         yield Series(table.CLASS_FAILURES, {key: one.failures for key, one in rows})
         yield Series(table.CLASSES_FAILING, {k: len(one.present) for k, one in rows})
+
+
+RDT_COUNTERS: Final = (
+    *(table.OCCUPANCY, table.LOCAL, table.TOTAL),
+    *(table.NP_OCCUPANCY, table.NP_LOCAL, table.NP_TOTAL),
+)
+"""Values that `series_of_rdt_counters` reads."""
 
 
 def series_of_rdt_counters(host: RdtHost) -> tuple[Series, ...]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
-
-import msgspec
+from typing import Final
 
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series
+from nri_resmgr.app.observers.policy_in_force import (
+    PolicyInForce,
+    PolicySnapshot,
+    snapshot_of,
+)
 from nri_resmgr.host.machine.nodes import used_memory
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
-from nri_resmgr.policy.ledger import KnowsContainers
-from nri_resmgr.policy.mems import MemoryLedger
-from nri_resmgr.policy.views import PoolUse, ViewedPolicy
+from nri_resmgr.policy.events import NO_PIN
+from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet
 
@@ -23,77 +24,20 @@ _CPU: Final = 1000  # thousandths
 _ZONES: Final = ("system", "package", "die", "numa", "l3cache")
 
 
-class MeasuredPolicy(Protocol):
-    """A policy with its state, as a `ResourcePolicy` has them."""
-
-    @property
-    def machine(self) -> Machine:
-        """The present machine."""
-
-    @property
-    def policy(self) -> ViewedPolicy[KnowsContainers]:
-        """The present policy."""
-
-    @property
-    def state(self) -> KnowsContainers:
-        """Its state."""
-
-
-class StateSnapshot(msgspec.Struct, frozen=True):
-    """The policy's state at one moment.
-
-    Attributes:
-        machine: The machine.
-        policy: The kind of the policy.
-        memory: Its memory ledger; None where the policy has none.
-        specs: The containers, by id.
-        pins: Their decided CPUs, memory nodes and shares.
-        pools: The pools.
-        exclusive: Exclusive CPUs of all containers.
-    """
-
-    machine: Machine
-    policy: str
-    memory: MemoryLedger | None
-    specs: Mapping[str, ContainerSpec]
-    pins: Mapping[str, Pin]
-    pools: Sequence[PoolUse]
-    exclusive: CpuSet
-
-
 def series_of_state(
-    measured: MeasuredPolicy, tree: Tree, *, per_container: bool
+    subject: PolicyInForce, tree: Tree, *, per_container: bool
 ) -> Iterator[Series]:
-    """Yield the metrics of pools, memory and containers.
-
-    Args:
-        measured: The policy with its state.
-        tree: The host, for the memory in use.
-        per_container: Whether to name pods and containers.
-    """
-    now = _snapshot(measured)
-    yield Series(table.POLICY, {(now.policy,): 1})
+    """Yield the metrics of pools, memory and containers, named if *per_container*."""
+    now = snapshot_of(subject)
+    yield Series(table.POLICY, {(subject.policy.kind,): 1})
     yield from _of_pools(now.pools)
     yield _containers(now)
+    sources = Counter((spec.source.value,) for spec in now.specs.values())
+    yield Series(table.SOURCE_CONTAINERS, sources)
     yield from _of_memory(now)
     if per_container:
         yield from _of_containers(now)
     yield from _of_nri_plugins(now, tree, per_container=per_container)
-
-
-def _snapshot(measured: MeasuredPolicy) -> StateSnapshot:
-    policy, state = measured.policy, measured.state
-    pools = policy.pools(state)
-    memory = getattr(state, "memory", None)  # not every policy accounts for memory
-    return StateSnapshot(
-        machine=measured.machine,
-        policy=policy.kind,
-        memory=memory if isinstance(memory, MemoryLedger) else None,
-        specs={key: entry.spec for key, entry in state.ledger.entries.items()},
-        pins=policy.pins(state),
-        pools=pools,
-        exclusive=CpuSet.union(pool.exclusive for pool in pools),
-    )
 
 
 def _of_pools(pools: Sequence[PoolUse]) -> Iterator[Series]:
@@ -105,7 +49,7 @@ def _of_pools(pools: Sequence[PoolUse]) -> Iterator[Series]:
     yield Series(table.POOL_CONTAINERS, {key: len(p.containers) for key, p in rows})
 
 
-def _containers(now: StateSnapshot) -> Series:
+def _containers(now: PolicySnapshot) -> Series:
     reserved = CpuSet.union(pool.reserved for pool in now.pools)
     # Counted per CPU set first: many containers share few sets.
     sets = Counter(
@@ -126,7 +70,7 @@ def _runs_on(cpus: CpuSet, exclusive: CpuSet, reserved: CpuSet) -> str:
     return "mixed" if cpus - exclusive else "exclusive"
 
 
-def _of_memory(now: StateSnapshot) -> Iterator[Series]:
+def _of_memory(now: PolicySnapshot) -> Iterator[Series]:
     rows = [((str(one.id), one.kind.value), one) for one in now.machine.nodes]
     yield Series(table.NODE_CAPACITY, {key: int(one.memory) for key, one in rows})
     if (ledger := now.memory) is not None:
@@ -134,8 +78,7 @@ def _of_memory(now: StateSnapshot) -> Iterator[Series]:
         yield Series(table.NODE_GRANTED, granted)
 
 
-def _of_containers(now: StateSnapshot) -> Iterator[Series]:
-    pool_of = {one: pool.name for pool in now.pools for one in pool.containers}
+def _of_containers(now: PolicySnapshot) -> Iterator[Series]:
     # A container may be created before its predecessor of the same name is removed:
     # the labels must be unique, so the last one is shown.
     named = {(s.namespace, s.pod_name, s.name): key for key, s in now.specs.items()}
@@ -143,7 +86,7 @@ def _of_containers(now: StateSnapshot) -> Iterator[Series]:
         table.CONTAINER,
         {
             (
-                *(*name, now.specs[key].qos.value, pool_of.get(key, "")),
+                *(*name, now.specs[key].qos.value, now.pool_of.get(key, "")),
                 *(str(pin.cpus), str(pin.mems)),
             ): 1
             for name, key in named.items()
@@ -155,7 +98,7 @@ def _of_containers(now: StateSnapshot) -> Iterator[Series]:
 
 
 def _of_nri_plugins(
-    now: StateSnapshot, tree: Tree, *, per_container: bool
+    now: PolicySnapshot, tree: Tree, *, per_container: bool
 ) -> Iterator[Series]:
     """Yield nri-plugins' metrics of nodes, CPUs, and pools or balloons.
 
@@ -170,7 +113,7 @@ def _of_nri_plugins(
     yield Series(table.NP_BALLOON, {key: len(one.cpus) for key, one in rows.items()})
 
 
-def _of_nodes(now: StateSnapshot, tree: Tree) -> Iterator[Series]:
+def _of_nodes(now: PolicySnapshot, tree: Tree) -> Iterator[Series]:
     rows = {(str(one.id), one.kind.value.upper()): one for one in now.machine.nodes}
     ids = [one.id for one in now.machine.nodes]
     zones = Counter(pin.mems for pin in now.pins.values())
@@ -184,7 +127,7 @@ def _of_nodes(now: StateSnapshot, tree: Tree) -> Iterator[Series]:
     yield Series(table.NP_NODE_CONTAINERS, {k: counts[n.id] for k, n in rows.items()})
 
 
-def _of_cpus(now: StateSnapshot) -> Iterator[Series]:
+def _of_cpus(now: PolicySnapshot) -> Iterator[Series]:
     # Computed per CPU set: there are few sets and many CPUs.
     shares: dict[CpuSet, tuple[int, int]] = {}
     for key, spec in now.specs.items():
@@ -202,60 +145,72 @@ def _of_cpus(now: StateSnapshot) -> Iterator[Series]:
     yield Series(table.NP_CPU_CONTAINERS, {(key,): counts[cpu] for key, cpu in online})
 
 
-def _of_zones(pools: Sequence[PoolUse], now: StateSnapshot) -> Iterator[Series]:
-    exclusive = [(pool, _CPU * len(pool.exclusive)) for pool in pools]
+def _of_zones(pools: Sequence[PoolUse], now: PolicySnapshot) -> Iterator[Series]:
     wide = {(p.name, str(p.cpus), str(p.mems)): len(p.cpus) for p in pools}
     yield Series(table.NP_ZONE_CPUS, wide)
-    shared = {(pool.name,): len(pool.shared) for pool in pools}
-    yield Series(table.NP_ZONE_SHARED, shared)
-    assigned = {(pool.name,): (pool.granted - cpus) / _CPU for pool, cpus in exclusive}
+    names = [((pool.name,), pool) for pool in pools]
+    assigned = {k: (p.granted - _CPU * len(p.exclusive)) / _CPU for k, p in names}
+    yield Series(table.NP_ZONE_SHARED, {key: len(p.shared) for key, p in names})
     yield Series(table.NP_ZONE_ASSIGNED, assigned)
-    available = {(pool.name,): pool.free / _CPU for pool in pools}
-    yield Series(table.NP_ZONE_AVAILABLE, available)
+    yield Series(table.NP_ZONE_AVAILABLE, {key: p.free / _CPU for key, p in names})
     rows = [((pool.name, str(pool.mems)), pool) for pool in pools]
-    yield Series(table.NP_ZONE_MEMORY, {key: int(p.memory) for key, p in rows})
     granted = {key: int(p.memory_granted) for key, p in rows}
-    yield Series(table.NP_ZONE_MEMORY_ASSIGNED, granted)
     free = {key: int(p.memory - p.memory_granted) for key, p in rows}
+    yield Series(table.NP_ZONE_MEMORY, {key: int(p.memory) for key, p in rows})
+    yield Series(table.NP_ZONE_MEMORY_ASSIGNED, granted)
     yield Series(table.NP_ZONE_MEMORY_AVAILABLE, free)
-    present = {(pool.name,): len(pool.containers) for pool in pools}
-    yield Series(table.NP_ZONE_CONTAINERS, present)
-    sharing = {(pool.name,): _sharing(pool.containers, now) for pool in pools}
+    sharing = {key: _sharing(p.containers, now) for key, p in names}
+    yield Series(table.NP_ZONE_CONTAINERS, {k: len(p.containers) for k, p in names})
     yield Series(table.NP_ZONE_SHARING, sharing)
 
 
-def _sharing(containers: Iterable[str], now: StateSnapshot) -> int:
+def _sharing(containers: Iterable[str], now: PolicySnapshot) -> int:
     pins = (now.pins.get(one, NO_PIN) for one in containers)
     return sum(1 for pin in pins if not pin.cpus & now.exclusive)
 
 
 def _balloon(
-    pool: PoolUse, now: StateSnapshot, *, per_container: bool
+    pool: PoolUse, now: PolicySnapshot, *, per_container: bool
 ) -> tuple[str, ...]:
     labels: Mapping[str, str] = pool.labels
     allowed = pool.cpus | pool.idle
-    names = (now.specs[one].title for one in pool.containers) if per_container else ()
-    limit = labels["max_cpus"]
+    specs = [now.specs[one] for one in pool.containers]
+    names = (f"{one.pod_name}/{one.name}" for one in specs) if per_container else ()
     return (
         labels["type"],
         labels["cpu_class"],
         labels["min_cpus"],
-        limit if limit != "0" else "",
+        labels["max_cpus"],
         pool.name,
         labels["groups"],
         *(str(pool.cpus), str(len(pool.cpus))),
-        *_counted(labels["nodes"], len(now.machine.nodes_of(pool.cpus))),
-        *_counted(labels["dies"]),
-        *_counted(labels["packages"]),
+        *(
+            text
+            for level in _places(pool.cpus, now.machine)
+            for text in _counted(level)
+        ),
         *(str(pool.idle), str(len(pool.idle))),
         *(str(allowed), str(len(allowed))),
-        str(pool.mems),
+        ",".join(map(str, pool.mems)),
         ",".join(sorted(names)),
-        str(sum(now.specs[one].request for one in pool.containers)),
+        str(sum(one.request for one in specs)),
     )
 
 
-def _counted(text: str, count: int | None = None) -> tuple[str, str]:
-    if count is None:
-        count = len(text.split(",")) if text else 0
-    return text, str(count)
+def _places(cpus: CpuSet, machine: Machine) -> tuple[list[str], ...]:
+    """Return the NUMA nodes, dies and packages of CPUs, as nri-plugins names them."""
+    dies = [one for one in machine.dies if one.cpus & cpus]
+    return (
+        [
+            f"p{die.package}d{die.id}n{node.id}"
+            for die in dies
+            for node in machine.nodes
+            if node.cpus & die.cpus & cpus
+        ],
+        [f"p{die.package}d{die.id}" for die in dies],
+        [f"p{one.id}" for one in machine.packages if one.cpus & cpus],
+    )
+
+
+def _counted(names: Sequence[str]) -> tuple[str, str]:
+    return ",".join(names), str(len(names))

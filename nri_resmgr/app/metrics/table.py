@@ -6,302 +6,347 @@ from typing import Final
 
 from nri_resmgr.app.metrics.text import Kind, Metric
 
-_C, _G, _H = Kind.COUNTER, Kind.GAUGE, Kind.HISTOGRAM
+
+def _counter(name: str, what: str, labels: tuple[str, ...] = ()) -> Metric:
+    return Metric(name, Kind.COUNTER, what, labels)
+
+
+def _gauge(name: str, what: str, labels: tuple[str, ...] = ()) -> Metric:
+    return Metric(name, Kind.GAUGE, what, labels)
+
 
 # Requests of the runtime, decisions, updates and drift.
-REQUESTS: Final = Metric(
+REQUESTS: Final = _counter(
     "nri_resmgr_requests_total",
-    _C,
     "Answered requests of the runtime, by the ttRPC status of the answer.",
     ("method", "status"),
 )
 REQUEST_SECONDS: Final = Metric(
     "nri_resmgr_request_seconds",
-    _H,
+    Kind.HISTOGRAM,
     "Time from the arrival of a request to its answer.",
     ("method",),
 )
-OPEN_REQUESTS: Final = Metric(
-    "nri_resmgr_open_requests", _G, "Requests without an answer yet."
+OPEN_REQUESTS: Final = _gauge(
+    "nri_resmgr_open_requests", "Requests without an answer yet."
 )
-DECISIONS: Final = Metric(
-    "nri_resmgr_decisions_total", _C, "Decisions by event.", ("event",)
+DECISIONS: Final = _counter(
+    "nri_resmgr_decisions_total", "Decisions by event.", ("event",)
 )
-RULES: Final = Metric(
-    "nri_resmgr_rules_total",
-    _C,
-    "Applications of placement rules, by rule.",
-    ("rule",),
+RULES: Final = _counter(
+    "nri_resmgr_rules_total", "Applications of placement rules, by rule.", ("rule",)
 )
-REFUSALS: Final = Metric(
-    "nri_resmgr_refusals_total",
-    _C,
-    "Refused requests, by the kind of error.",
-    ("error",),
+REFUSALS: Final = _counter(
+    "nri_resmgr_refusals_total", "Refused requests, by the kind of error.", ("error",)
 )
-SOURCES: Final = Metric(
+SOURCES: Final = _counter(
     "nri_resmgr_request_sources_total",
-    _C,
     "New containers, by the source of their resource requests.",
     ("source",),
 )
-UPDATES: Final = Metric(
-    "nri_resmgr_updates_total",
-    _C,
-    "Updates of running containers in decisions.",
+UPDATES: Final = _counter(
+    "nri_resmgr_updates_total", "Decided updates of running containers."
 )
-UNSOLICITED: Final = Metric(
+UNSOLICITED: Final = _counter(
     "nri_resmgr_unsolicited_updates_total",
-    _C,
     "Unsolicited updates sent to the runtime, by result: taken or failed.",
     ("result",),
 )
-PENDING_UPDATES: Final = Metric(
-    "nri_resmgr_pending_updates",
-    _G,
-    "Containers with an update that the runtime has not taken yet.",
+PARTITIONS: Final = _gauge(
+    "nri_resmgr_partitions",
+    "Partitions of the kernel for containers with exclusive CPUs, by state: in-force, "
+    "refused or waiting (for the container's start).",
+    ("state",),
 )
-PENDING_UPDATES_OLDEST: Final = Metric(
+PARTITIONS_REFUSED: Final = _counter(
+    "nri_resmgr_partitions_refused_total",
+    "Partitions that the kernel refused, or that became invalid.",
+)
+PENDING_UPDATES: Final = _gauge(
+    "nri_resmgr_pending_updates",
+    "Containers whose decided values are not in force yet, by cgroup or by runtime.",
+)
+PENDING_UPDATES_OLDEST: Final = _gauge(
     "nri_resmgr_pending_updates_oldest_seconds",
-    _G,
     "Age of the oldest pending update; 0 if there is none.",
 )
-DRIFT: Final = Metric(
+CGROUP_WRITES: Final = _counter(
+    "nri_resmgr_cgroup_writes_total",
+    "Writes of changed values to containers' cgroups, by result: written, rewritten "
+    "after another program's write, or failed.",
+    ("result",),
+)
+LATE_STARTS: Final = _counter(
+    "nri_resmgr_late_starts_total",
+    "Starts of containers that did not wait for all writes to cgroups.",
+)
+BY_RUNTIME: Final = _gauge(
+    "nri_resmgr_containers_by_runtime",
+    "Containers that the runtime updates, because their cgroups are not written.",
+)
+RECORD_UPDATES: Final = _gauge(
+    "nri_resmgr_record_updates_pending",
+    "Containers with values in force that the runtime's own record lacks.",
+)
+RECORD_UPDATES_OLDEST: Final = _gauge(
+    "nri_resmgr_record_updates_pending_oldest_seconds",
+    "Age of the oldest pending record update; 0 if there is none.",
+)
+DRIFT: Final = _counter(
     "nri_resmgr_drift_total",
-    _C,
     "Values of containers that differ from the decision, by kind.",
     ("kind",),
 )
 
-DRIFT_REPAIRS: Final = Metric(
-    "nri_resmgr_drift_repairs_total",
-    _C,
-    "Updates sent to repair drift.",
+DRIFT_REPAIRS: Final = _counter(
+    "nri_resmgr_drift_repairs_total", "Attempts to repair drift."
 )
-DRIFT_ABANDONED: Final = Metric(
+DRIFT_ABANDONED: Final = _counter(
     "nri_resmgr_drift_abandoned_total",
-    _C,
-    "Drifted containers that were abandoned after too many updates.",
+    "Drifted containers that were abandoned after too many repairs.",
 )
-VERDICTS: Final = Metric(
+VERDICTS: Final = _gauge(
     "nri_resmgr_verified_containers",
-    _G,
     "Containers by the verdict of the last verification.",
     ("verdict",),
 )
-VERIFIED: Final = Metric(
+VERIFIED: Final = _gauge(
     "nri_resmgr_verification_timestamp_seconds",
-    _G,
     "Time at which the last verification round ended, seconds since 1970.",
 )
-VERIFICATION_SECONDS: Final = Metric(
-    "nri_resmgr_verification_seconds",
-    _G,
-    "Duration of the last verification round.",
+VERIFICATION_SECONDS: Final = _gauge(
+    "nri_resmgr_verification_seconds", "Duration of the last verification round."
 )
 
 # Sessions, configuration, checkpoints.
-SESSIONS: Final = Metric(
-    "nri_resmgr_sessions_total", _C, "Started sessions with a runtime."
+SESSIONS: Final = _counter(
+    "nri_resmgr_sessions_total", "Started sessions with a runtime."
 )
-SESSIONS_LOST: Final = Metric(
-    "nri_resmgr_sessions_lost_total", _C, "Sessions that ended or could not start."
+SESSIONS_LOST: Final = _counter(
+    "nri_resmgr_sessions_lost_total", "Sessions that ended or could not start."
 )
-CONNECTED: Final = Metric(
-    "nri_resmgr_connected", _G, "1 if the plugin is registered and configured, else 0."
+CONNECTED: Final = _gauge(
+    "nri_resmgr_connected", "1 if the plugin is registered and configured, else 0."
 )
-SYNCHRONIZED: Final = Metric(
+SYNCHRONIZED: Final = _gauge(
     "nri_resmgr_synchronized",
-    _G,
     "1 if the runtime has listed its containers in this session, else 0.",
 )
-GENERATION: Final = Metric(
-    "nri_resmgr_configuration_generation", _G, "Configurations accepted so far."
+GENERATION: Final = _gauge(
+    "nri_resmgr_configuration_generation", "Configurations accepted so far."
 )
-CONFIGURED: Final = Metric(
+CONFIGURED: Final = _gauge(
     "nri_resmgr_configuration_accepted_timestamp_seconds",
-    _G,
     "Time at which the present configuration was accepted, seconds since 1970.",
 )
-CONFIGURATION_OK: Final = Metric(
+CONFIGURATION_OK: Final = _gauge(
     "nri_resmgr_configuration_last_ok",
-    _G,
     "1 if the last received configuration was accepted, else 0.",
 )
-CONFIGURATIONS_REJECTED: Final = Metric(
-    "nri_resmgr_configurations_rejected_total",
-    _C,
-    "Rejected configurations.",
+CONFIGURATIONS_REJECTED: Final = _counter(
+    "nri_resmgr_configurations_rejected_total", "Rejected configurations."
 )
-CHECKPOINTS: Final = Metric(
-    "nri_resmgr_checkpoint_writes_total", _C, "Attempts to write a checkpoint."
+WOULD_CHANGE: Final = _gauge(
+    "nri_resmgr_configuration_would_change_containers",
+    "Containers that the cluster's document in mode DryRun would pin otherwise.",
 )
-CHECKPOINT_FAILURES: Final = Metric(
-    "nri_resmgr_checkpoint_failures_total",
-    _C,
-    "Failed attempts to write a checkpoint.",
+CHECKPOINTS: Final = _counter(
+    "nri_resmgr_checkpoint_writes_total", "Attempts to write a checkpoint."
 )
-CHECKPOINT_BYTES: Final = Metric(
-    "nri_resmgr_checkpoint_bytes", _G, "Size of the last checkpoint."
+CHECKPOINT_FAILURES: Final = _counter(
+    "nri_resmgr_checkpoint_failures_total", "Failed attempts to write a checkpoint."
 )
-CHECKPOINT_SECONDS: Final = Metric(
-    "nri_resmgr_checkpoint_seconds", _G, "Duration of writing the last checkpoint."
+CHECKPOINT_BYTES: Final = _gauge(
+    "nri_resmgr_checkpoint_bytes", "Size of the last checkpoint."
 )
-KUBELET: Final = Metric(
+CHECKPOINT_SECONDS: Final = _gauge(
+    "nri_resmgr_checkpoint_seconds", "Duration of writing the last checkpoint."
+)
+CLAIMED_CPUS: Final = _gauge(
+    "nri_resmgr_claimed_cpus",
+    "CPUs that claims of other drivers have, which no container of this daemon gets.",
+)
+PREPARED_CLAIMS: Final = _gauge(
+    "nri_resmgr_prepared_claims",
+    "Claims of CPUs that the kubelet has had prepared.",
+)
+PREPARED_CPUS: Final = _gauge(
+    "nri_resmgr_prepared_claim_cpus",
+    "CPUs of prepared claims, whether containers have them or not.",
+)
+CLAIM_CONFLICT: Final = _gauge(
+    "nri_resmgr_claim_conflict",
+    "1 while the CPUs of a claim cannot be taken, since the configuration needs them.",
+)
+KUBELET: Final = _gauge(
     "nri_resmgr_kubelet_manager",
-    _G,
     "1 for each manager of the kubelet that writes the same values as this daemon.",
     ("manager", "policy"),
 )
+KUBELET_SERVICE: Final = _gauge(
+    "nri_resmgr_kubelet_service_up",
+    "1 while a service of the kubelet answers, 0 while it is not in use.",
+    ("service",),
+)
+SOURCE_CONTAINERS: Final = _gauge(
+    "nri_resmgr_request_source_containers",
+    "Containers by the present source of their resource requests.",
+    ("source",),
+)
+
+_POOL: Final = ("pool", "kind")
 
 # Resources of the node, under any policy.
-POOL_CAPACITY: Final = Metric(
+POOL_CAPACITY: Final = _gauge(
     "nri_resmgr_pool_capacity_cores",
-    _G,
     "CPUs of a pool or balloon that can be granted.",
-    ("pool", "kind"),
+    _POOL,
 )
-POOL_GRANTED: Final = Metric(
+POOL_GRANTED: Final = _gauge(
     "nri_resmgr_pool_granted_cores",
-    _G,
     "Granted CPUs of a pool, including those of its child pools.",
-    ("pool", "kind"),
+    _POOL,
 )
-POOL_FREE: Final = Metric(
+POOL_FREE: Final = _gauge(
     "nri_resmgr_pool_free_cores",
-    _G,
     "Largest CPU request that a further container could be granted.",
-    ("pool", "kind"),
+    _POOL,
 )
-POOL_EXCLUSIVE: Final = Metric(
-    "nri_resmgr_pool_exclusive_cpus",
-    _G,
-    "Exclusive CPUs of containers in a pool.",
-    ("pool", "kind"),
+POOL_EXCLUSIVE: Final = _gauge(
+    "nri_resmgr_pool_exclusive_cpus", "Exclusive CPUs of containers in a pool.", _POOL
 )
-POOL_CONTAINERS: Final = Metric(
+POOL_BUSY: Final = _counter(
+    "nri_resmgr_pool_busy_cpu_seconds_total",
+    "Time in which the CPUs of a pool were busy, including those of its child pools: "
+    "the rate is the number of busy CPUs.",
+    _POOL,
+)
+POOL_CONTAINERS: Final = _gauge(
     "nri_resmgr_pool_containers",
-    _G,
     "Containers in a pool, without those of its child pools.",
-    ("pool", "kind"),
+    _POOL,
 )
-CONTAINERS: Final = Metric(
+CONTAINERS: Final = _gauge(
     "nri_resmgr_containers",
-    _G,
     "Containers by their CPUs: exclusive, mixed, shared, reserved or unpinned.",
     ("cpus", "qos"),
 )
-NODE_CAPACITY: Final = Metric(
-    "nri_resmgr_memory_capacity_bytes",
-    _G,
-    "Memory of a NUMA node.",
-    ("node", "kind"),
+NODE_CAPACITY: Final = _gauge(
+    "nri_resmgr_memory_capacity_bytes", "Memory of a NUMA node.", ("node", "kind")
 )
-NODE_GRANTED: Final = Metric(
+NODE_GRANTED: Final = _gauge(
     "nri_resmgr_memory_granted_bytes",
-    _G,
     "Memory granted to containers that may use this node only.",
     ("node", "kind"),
 )
-CONTAINER: Final = Metric(
+CONTAINER: Final = _gauge(
     "nri_resmgr_container_info",
-    _G,
     "1 for each container, with its resources; with --metrics-per-container only.",
     ("namespace", "pod", "container", "qos", "pool", "cpus", "mems"),
 )
-CONTAINER_REQUEST: Final = Metric(
+CONTAINER_REQUEST: Final = _gauge(
     "nri_resmgr_container_request_cores",
-    _G,
     "CPU request of a container; with --metrics-per-container only.",
     ("namespace", "pod", "container"),
 )
 
 # The daemon itself.
-BUILD: Final = Metric(
+BUILD: Final = _gauge(
     "nri_resmgr_build_info",
-    _G,
     "1, with versions as labels.",
     ("version", "python", "protobuf"),
 )
-RUNTIME: Final = Metric(
+RUNTIME: Final = _gauge(
     "nri_resmgr_runtime_info",
-    _G,
     "1, with the runtime of the present session as labels.",
     ("name", "version", "nri"),
 )
-POLICY: Final = Metric(
-    "nri_resmgr_policy_info", _G, "1, with the present policy as label.", ("policy",)
+POLICY: Final = _gauge(
+    "nri_resmgr_policy_info", "1, with the present policy as label.", ("policy",)
 )
-LINES_LOST: Final = Metric(
+LINES_LOST: Final = _counter(
     "nri_resmgr_log_lines_lost_total",
-    _C,
-    "Log lines lost because the output did not accept them.",
+    "Log lines lost, without memory for them or an output that accepts them.",
 )
-LOOP_LAG: Final = Metric(
-    "nri_resmgr_loop_lag_seconds",
-    _G,
-    "Delay of the event loop at its last heartbeat.",
+LINES_WAITING: Final = _gauge(
+    "nri_resmgr_log_lines_waiting",
+    "Log lines that wait for an output that hangs or is slow.",
 )
-LOOP_LAG_MAX: Final = Metric(
+PART_FAILURES: Final = _counter(
+    "nri_resmgr_part_failures_total",
+    "Failures of a part of the process; it is started again after each.",
+    ("part",),
+)
+PART_FAILING: Final = _gauge(
+    "nri_resmgr_part_failing_seconds",
+    "Time since a part of the process failed; 0 while it works.",
+    ("part",),
+)
+PART_NEXT_TRY: Final = _gauge(
+    "nri_resmgr_part_next_try_seconds",
+    "Time until a failing part of the process is started again; 0 during a try.",
+    ("part",),
+)
+PART_HANGING: Final = _gauge(
+    "nri_resmgr_part_hanging_seconds",
+    "Time for which a part of the process has waited for a file of the host; 0 below "
+    "10 s.",
+    ("part",),
+)
+LOOP_LAG: Final = _gauge(
+    "nri_resmgr_loop_lag_seconds", "Delay of the event loop at its last heartbeat."
+)
+LOOP_LAG_MAX: Final = _gauge(
     "nri_resmgr_loop_lag_max_seconds",
-    _G,
     "Largest delay of the event loop in the last minute.",
 )
-CPU_SECONDS: Final = Metric(
-    "process_cpu_seconds_total", _C, "Processor time of the daemon."
+CPU_SECONDS: Final = _counter(
+    "process_cpu_seconds_total", "Processor time of the process."
 )
-RESIDENT: Final = Metric(
-    "process_resident_memory_bytes", _G, "Memory of the daemon in RAM."
+RESIDENT: Final = _gauge(
+    "process_resident_memory_bytes", "Memory of the process in RAM."
 )
-OPEN_FDS: Final = Metric("process_open_fds", _G, "Open files of the daemon.")
-MAX_FDS: Final = Metric("process_max_fds", _G, "Limit of open files of the daemon.")
-STARTED: Final = Metric(
-    "process_start_time_seconds", _G, "Start time of the daemon, seconds since 1970."
+OPEN_FDS: Final = _gauge("process_open_fds", "Open files of the process.")
+MAX_FDS: Final = _gauge("process_max_fds", "Limit of open files of the process.")
+STARTED: Final = _gauge(
+    "process_start_time_seconds", "Start time of the process, seconds since 1970."
 )
 
 # Host settings: CPU classes, interrupts, files.
-CLASS_CPUS: Final = Metric(
-    "nri_resmgr_cpu_class_cpus", _G, "CPUs in a CPU class.", ("class",)
+CLASS_CPUS: Final = _gauge(
+    "nri_resmgr_cpu_class_cpus", "CPUs in a CPU class.", ("class",)
 )
-ISOLATED: Final = Metric(
+ISOLATED: Final = _gauge(
     "nri_resmgr_isolated_containers",
-    _G,
     "Containers with exclusive CPUs, by what annotations have isolated.",
     ("what",),
 )
-INEFFECTIVE: Final = Metric(
+INEFFECTIVE: Final = _gauge(
     "nri_resmgr_isolation_ineffective_containers",
-    _G,
     "Isolated containers whose CPUs the kernel balances nevertheless.",
 )
-INTERRUPTS: Final = Metric(
+INTERRUPTS: Final = _gauge(
     "nri_resmgr_interrupts",
-    _G,
     "Interrupts with a requested affinity: placed, unplaced for lack of CPUs, or "
     "refused by the kernel.",
     ("state",),
 )
-HOST_FILES: Final = Metric(
+HOST_FILES: Final = _gauge(
     "nri_resmgr_host_files",
-    _G,
     "Files of the host to be set, by state: wanted (all of them), failed, drifted or "
     "abandoned.",
     ("state",),
 )
-HOST_WRITES: Final = Metric(
+HOST_WRITES: Final = _counter(
     "nri_resmgr_host_writes_total",
-    _C,
     "Writes to files of the host, by result: written, restored or failed.",
     ("result",),
 )
-HOST_DRIFT: Final = Metric(
-    "nri_resmgr_host_drift_total",
-    _C,
-    "Changes of host files by other programs.",
+HOST_DRIFT: Final = _counter(
+    "nri_resmgr_host_drift_total", "Changes of host files by other programs."
 )
-HOST_APPLIED: Final = Metric(
+HOST_APPLIED: Final = _gauge(
     "nri_resmgr_host_settings_applied",
-    _G,
     "1 if all host settings of the policy are applied, else 0.",
 )
 
@@ -309,126 +354,107 @@ _GROUP: Final = ("class", "group", "cache_id")
 _NP_GROUP: Final = ("cache_id", "rdt_class", "rdt_mon_group")
 
 # RDT, block I/O and memory classes.
-CLASS_CONTAINERS: Final = Metric(
+CLASS_CONTAINERS: Final = _gauge(
     "nri_resmgr_class_containers",
-    _G,
     "Containers by the RDT, block I/O or memory class that is decided for them.",
     ("kind", "class"),
 )
-CLASSES_DROPPED: Final = Metric(
+CLASSES_DROPPED: Final = _counter(
     "nri_resmgr_classes_dropped_total",
-    _C,
     "Containers without the class of their pool or QoS class, because it is missing.",
     ("kind",),
 )
-CLASS_FAILURES: Final = Metric(
+CLASS_FAILURES: Final = _counter(
     "nri_resmgr_class_failures_total",
-    _C,
     "Failed operations on the host for classes.",
     ("kind",),
 )
-CLASSES_FAILING: Final = Metric(
+CLASSES_FAILING: Final = _gauge(
     "nri_resmgr_classes_failing",
-    _G,
     "Operations on the host for classes that fail at present.",
     ("kind",),
 )
-OCCUPANCY: Final = Metric(
+OCCUPANCY: Final = _gauge(
     "nri_resmgr_rdt_llc_occupancy_bytes",
-    _G,
     "Cache occupancy of an RDT class or of a monitoring group in it.",
     _GROUP,
 )
-LOCAL: Final = Metric(
+LOCAL: Final = _counter(
     "nri_resmgr_rdt_mbm_local_bytes_total",
-    _C,
     "Bytes between a cache and memory of its own node, by RDT class or group.",
     _GROUP,
 )
-TOTAL: Final = Metric(
+TOTAL: Final = _counter(
     "nri_resmgr_rdt_mbm_total_bytes_total",
-    _C,
     "Bytes between a cache and all memory, by RDT class or group.",
     _GROUP,
 )
-NP_OCCUPANCY: Final = Metric(
-    "nri_l3_llc_occupancy", _G, "Cache occupancy in bytes.", _NP_GROUP
+NP_OCCUPANCY: Final = _gauge(
+    "nri_l3_llc_occupancy", "Cache occupancy in bytes.", _NP_GROUP
 )
-NP_LOCAL: Final = Metric(
-    "nri_l3_mbm_local_bytes", _C, "Bytes to and from local memory.", _NP_GROUP
+NP_LOCAL: Final = _counter(
+    "nri_l3_mbm_local_bytes", "Bytes to and from local memory.", _NP_GROUP
 )
-NP_TOTAL: Final = Metric(
-    "nri_l3_mbm_total_bytes", _C, "Bytes to and from all memory.", _NP_GROUP
+NP_TOTAL: Final = _counter(
+    "nri_l3_mbm_total_bytes", "Bytes to and from all memory.", _NP_GROUP
 )
 
 # Under the names of nri-plugins, so that its dashboards work.
-NP_NODE_CAPACITY: Final = Metric(
+NP_NODE_CAPACITY: Final = _gauge(
     "nri_policy_mem_node_capacity_bytes",
-    _G,
     "Capacity of the memory node.",
     ("node_id", "node_type"),
 )
-NP_NODE_USAGE: Final = Metric(
+NP_NODE_USAGE: Final = _gauge(
     "nri_policy_mem_node_usage_bytes",
-    _G,
     "Memory in use on the node, as reported by the kernel.",
     ("node_id", "node_type"),
 )
-NP_NODE_CONTAINERS: Final = Metric(
+NP_NODE_CONTAINERS: Final = _gauge(
     "nri_policy_mem_node_container_count",
-    _G,
     "Containers that may use memory of the node.",
     ("node_id", "node_type"),
 )
-NP_CPU_ALLOCATION: Final = Metric(
+NP_CPU_ALLOCATION: Final = _gauge(
     "nri_policy_cpu_allocation",
-    _G,
     "Requested thousandths of the CPU; requests are spread over a container's CPUs.",
     ("cpu_id",),
 )
-NP_CPU_CONTAINERS: Final = Metric(
-    "nri_policy_cpu_container_count",
-    _G,
-    "Containers that may run on the CPU.",
-    ("cpu_id",),
+NP_CPU_CONTAINERS: Final = _gauge(
+    "nri_policy_cpu_container_count", "Containers that may run on the CPU.", ("cpu_id",)
 )
 _ZONE: Final = "nri_policy_topologyaware_zone_"
-NP_ZONE_CPUS: Final = Metric(
-    f"{_ZONE}cpu_capacity_cores", _G, "CPUs of the pool.", ("zone", "cpus", "mems")
+NP_ZONE_CPUS: Final = _gauge(
+    f"{_ZONE}cpu_capacity_cores", "CPUs of the pool.", ("zone", "cpus", "mems")
 )
-NP_ZONE_SHARED: Final = Metric(
-    f"{_ZONE}cpu_shared_capacity_cores", _G, "Shared CPUs of the pool.", ("zone",)
+NP_ZONE_SHARED: Final = _gauge(
+    f"{_ZONE}cpu_shared_capacity_cores", "Shared CPUs of the pool.", ("zone",)
 )
-NP_ZONE_ASSIGNED: Final = Metric(
-    f"{_ZONE}cpu_shared_assigned_cores",
-    _G,
-    "Granted shared CPUs of the pool.",
-    ("zone",),
+NP_ZONE_ASSIGNED: Final = _gauge(
+    f"{_ZONE}cpu_shared_assigned_cores", "Granted shared CPUs of the pool.", ("zone",)
 )
-NP_ZONE_AVAILABLE: Final = Metric(
-    f"{_ZONE}cpu_shared_available_cores", _G, "Free CPUs of the pool.", ("zone",)
+NP_ZONE_AVAILABLE: Final = _gauge(
+    f"{_ZONE}cpu_shared_available_cores", "Free CPUs of the pool.", ("zone",)
 )
-NP_ZONE_MEMORY: Final = Metric(
-    f"{_ZONE}mem_capacity_bytes", _G, "Memory of the pool.", ("zone", "mems")
+NP_ZONE_MEMORY: Final = _gauge(
+    f"{_ZONE}mem_capacity_bytes", "Memory of the pool.", ("zone", "mems")
 )
-NP_ZONE_MEMORY_ASSIGNED: Final = Metric(
-    f"{_ZONE}mem_assigned_bytes", _G, "Granted memory of the pool.", ("zone", "mems")
+NP_ZONE_MEMORY_ASSIGNED: Final = _gauge(
+    f"{_ZONE}mem_assigned_bytes", "Granted memory of the pool.", ("zone", "mems")
 )
-NP_ZONE_MEMORY_AVAILABLE: Final = Metric(
-    f"{_ZONE}mem_available_bytes", _G, "Free memory of the pool.", ("zone", "mems")
+NP_ZONE_MEMORY_AVAILABLE: Final = _gauge(
+    f"{_ZONE}mem_available_bytes", "Free memory of the pool.", ("zone", "mems")
 )
-NP_ZONE_CONTAINERS: Final = Metric(
-    f"{_ZONE}container_count", _G, "Containers in the pool.", ("zone",)
+NP_ZONE_CONTAINERS: Final = _gauge(
+    f"{_ZONE}container_count", "Containers in the pool.", ("zone",)
 )
-NP_ZONE_SHARING: Final = Metric(
+NP_ZONE_SHARING: Final = _gauge(
     f"{_ZONE}shared_container_count",
-    _G,
     "Containers in the pool without exclusive CPUs.",
     ("zone",),
 )
-NP_BALLOON: Final = Metric(
+NP_BALLOON: Final = _gauge(
     "nri_policy_balloons_cores",
-    _G,
     "CPUs of the balloon; containers are named with --metrics-per-container only.",
     (
         *("balloon_type", "cpu_class", "cpus_min", "cpus_max", "balloon", "groups"),

@@ -10,6 +10,8 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from nri_resmgr.values.printable import printable
+
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 # Seconds. An answer takes a millisecond; the runtime waits for two seconds.
@@ -32,10 +34,8 @@ class Metric(msgspec.Struct, frozen=True):
     """The name, type, help text and labels of a metric.
 
     Attributes:
-        name: In Prometheus.
         kind: A counter never falls while the daemon runs.
         help: A noun phrase.
-        labels: The names of its labels.
     """
 
     name: str
@@ -74,7 +74,6 @@ class Series(msgspec.Struct, frozen=True):
     """A metric with its values.
 
     Attributes:
-        metric: The metric.
         values: By the values of its labels, in the order of the labels; may be empty.
     """
 
@@ -116,4 +115,5 @@ def _escaped(text: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', r"\"")
+    # Printable also because a lone surrogate could not be sent.
+    return _escaped(printable(text, "\n")).replace('"', r"\"")

@@ -25,6 +25,22 @@ def prefer_to_collect_between_requests() -> None:
     gc.enable()
 
 
+def keep_present() -> None:
+    """Freeze all present objects: those of a node that was just synchronized.
+
+    To look at those of 5,000 containers takes 40 ms, and 90 ms with their history. Most
+    stay. Those that do not are freed as usual, but for knots, which wait for `thaw`.
+    """
+    gc.freeze()
+
+
+def thaw() -> None:
+    """Collect also what was frozen; while there is no session no request waits."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 def collect_if_due() -> None:
     """Collect what Python would have collected during the next request."""
     young, middle, old = gc.get_count()

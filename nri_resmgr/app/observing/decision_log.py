@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+from nri_resmgr.app.observers.after_reply import Steps
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import (
+    ClaimPrepared,
+    ClaimReturned,
     ColdStartEnded,
     Created,
     Event,
     PodCreated,
+    PodOverhead,
     PodStopped,
+    Rebalance,
     Removed,
     Started,
     Stopped,
     Synchronized,
     Updated,
 )
-from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
 EVENT_NAMES: Final[dict[type, str]] = {
     PodCreated: "pod.placed",
+    PodOverhead: "pod.overhead",
     Created: "container.placed",
     Started: "container.started",
     ColdStartEnded: "cold-start.ended",
@@ -34,8 +39,19 @@ EVENT_NAMES: Final[dict[type, str]] = {
     Stopped: "container.released",
     Removed: "container.removed",
     PodStopped: "pod.removed",
+    ClaimPrepared: "claim.prepared",
+    ClaimReturned: "claim.returned",
+    Rebalance: "node.rebalanced",
     Synchronized: "node.synchronized",
 }
+
+
+# Reasons of others than the container or pod that the event is about.
+_OTHERS: Final = (
+    *(Rule.NOW_FITS, Rule.PLACE_RESERVED, Rule.PLACE_RETURNED),
+    Rule.POD_OVERHEAD,
+)
+_WRITERS: Final = {Rule.UNKNOWN_CONTAINER: log.debug, Rule.FELL_BACK: log.warning}
 
 
 class DecisionLog(DecisionObserver):
@@ -48,52 +64,65 @@ class DecisionLog(DecisionObserver):
     def __init__(self, *, dry_run: bool) -> None:
         self._fields = {"dry_run": True} if dry_run else {}
 
-    def decided(self, event: Event, decision: PolicyDecision) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> Steps | None:
         """Log a decision with its reasons."""
         name = EVENT_NAMES[type(event)]
         fields = {"updates": len(decision.updates), **self._fields}
         if isinstance(event, Synchronized):
             rules = Counter(reason.rule.value for reason in decision.reasons)
             log.info(name, containers=rules.total(), rules=dict(rules), **fields)
-            _log_each(decision.reasons)
-        elif decision.reasons:
+            return _log_each(decision.reasons)
+        if decision.reasons:
             _log_decision(name, decision, fields)
-
-    def refused(self, title: str, error: ResmgrError) -> None:
-        """Log a refusal of a dry run; the stub logs real ones with their reply."""
-        if self._fields:
-            log.warning("request.refused", title=title, why=str(error), **self._fields)
+        return None
 
 
 def _log_decision(
     name: str, decision: PolicyDecision, fields: Mapping[str, object]
 ) -> None:
-    if len(decision.reasons) == 1:
-        (reason,) = decision.reasons
-        if reason.rule is Rule.UNKNOWN_CONTAINER and not log.is_debugged:
-            return  # every removal follows a stop: half of all decisions
-        _level_of(reason)(name, **_fields_of(reason), **fields)
-    else:
-        ids = [reason.container for reason in decision.reasons]
-        log.info(name, containers=ids, **fields)
+    reasons = decision.reasons
+    others = [
+        reason
+        for place, reason in enumerate(reasons)
+        if reason.rule in _OTHERS or (place and reason.rule is Rule.FELL_BACK)
+    ]
+    own = [reason for reason in reasons if reason not in others]
+    if len(own) == 1:
+        _log_reason(name, own[0], fields)
+    elif own:
+        log.info(name, containers=[reason.container for reason in own], **fields)
+    for reason in others:
+        about = _fields_of(reason)
+        match reason.rule:
+            # They had fallen back, and this decision left room for their requests.
+            case Rule.NOW_FITS:
+                log.info("container.now-fits", **about)
+            case Rule.PLACE_RESERVED:
+                log.info("place.reserved", **about)
+            case Rule.PLACE_RETURNED:
+                log.info("place.returned", **about)
+            case Rule.POD_OVERHEAD:
+                log.info("pod.overhead", **about)
+            case _:
+                log.warning("container.fell-back", **about)
 
 
-def _log_each(reasons: tuple[Reason, ...]) -> None:
+def _log_reason(name: str, reason: Reason, fields: Mapping[str, object]) -> None:
+    if reason.rule is Rule.UNKNOWN_CONTAINER and not log.is_debugged:
+        return  # every removal follows a stop: half of all decisions
+    write = _WRITERS.get(reason.rule, log.info)
+    write(name, **_fields_of(reason), **fields)
+
+
+def _log_each(reasons: tuple[Reason, ...]) -> Iterator[None]:
     for reason in reasons:
         if reason.rule is Rule.FELL_BACK:
             log.warning("container.fell-back", **_fields_of(reason))
         elif log.is_debugged:
             log.debug("container.adopted", **_fields_of(reason))
-
-
-def _level_of(reason: Reason) -> Callable[..., None]:
-    match reason.rule:
-        case Rule.UNKNOWN_CONTAINER:
-            return log.debug
-        case Rule.FELL_BACK:
-            return log.warning
-        case _:
-            return log.info
+        else:
+            continue
+        yield
 
 
 def _fields_of(reason: Reason) -> dict[str, object]:

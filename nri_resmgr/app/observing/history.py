@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice, takewhile
 from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.observers.after_reply import Steps
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
+from nri_resmgr.app.observers.refusals import RefusalCounts
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES
+from nri_resmgr.app.observing.refusal_log import REFUSED
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Event
@@ -28,9 +31,17 @@ MAX_CHANGES: Final = 32
 MAX_REMOVED: Final = 256
 """Removed containers that can still be queried."""
 
-REFUSED: Final = "container.refused"
 _SYNCHRONIZED: Final = "node.synchronized"
 _POD_PLACED: Final = "pod.placed"
+_INEFFECTIVE: Final = "annotation.ineffective"
+
+# These containers do not exist.
+_OF_NO_CONTAINER: Final = frozenset(
+    (
+        *(Rule.PLACE_RESERVED, Rule.PLACE_RETURNED),
+        *(Rule.CLAIM_PREPARED, Rule.CLAIM_RETURNED),
+    )
+)
 
 _SECOND: Final = 10**9  # nanoseconds
 
@@ -47,6 +58,7 @@ class Row(msgspec.Struct, frozen=True):
         title: ``namespace/pod/container``, where there are no reasons.
         why: A sentence, where there is one.
         word: The kind of a refusal, configuration or drift.
+        pod_uid: Kubernetes' id of the pod whose request was refused.
     """
 
     number: int
@@ -57,6 +69,7 @@ class Row(msgspec.Struct, frozen=True):
     title: str = ""
     why: str = ""
     word: str = ""
+    pod_uid: str = ""
 
 
 class ContainerChange(msgspec.Struct, frozen=True):
@@ -88,6 +101,9 @@ class History(DecisionObserver):
         self._last = 0
         self._changes: dict[str, list[ContainerChange]] = {}
         self._removed: dict[str, list[ContainerChange]] = {}
+        self._refusals = RefusalCounts()
+        self._refused: dict[tuple[str, str], int] = {}  # rows by title and sentence
+        self._repeats: dict[int, int] = {}  # by row
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -136,6 +152,10 @@ class History(DecisionObserver):
         """Return the rows of a kind, oldest first."""
         return tuple(row for row in self._rows if row.kind == kind)
 
+    def times(self, row: Row) -> int:
+        """Return how often there was the same refusal as in a row."""
+        return self._repeats.get(row.number, 1)
+
     async def more(self, number: int) -> None:
         """Wait until there is a row after *number*."""
         while self._last <= number:
@@ -148,37 +168,55 @@ class History(DecisionObserver):
                 if waiter in self._waiting:
                     self._waiting.remove(waiter)
 
-    def decided(self, event: Event, decision: PolicyDecision) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> Steps | None:
         """Keep the reasons and updates, but not the state, which is large."""
+        self._refusals.decided(event)
         reasons, updates = decision.reasons, decision.updates
         if len(reasons) == 1 and reasons[0].rule is Rule.UNKNOWN_CONTAINER:
             reasons = ()
         kind = EVENT_NAMES[type(event)]
         if not reasons and not updates and kind != _SYNCHRONIZED:
-            return
+            return None
         row = self._add(Row(self._last + 1, self._now(), kind, reasons, updates))
-        if kind == _POD_PLACED:  # its reason is about a pod, not a container
-            return
-        present = decision.state.ledger.entries
-        for reason in reasons:
-            self._add_change(
-                ContainerChange(row, reason), is_present=reason.container in present
-            )
-        # A creation can replace a container of the same name without a reason for it.
-        if len(self._changes) > len(present):
-            self._remove(sorted(self._changes.keys() - present.keys()))
+        steps = self._keep(row, decision.state.ledger.entries)
+        if kind == _SYNCHRONIZED:
+            return steps
+        for _ in steps:
+            pass
+        return None
 
-    def refused(self, title: str, error: ResmgrError) -> None:
-        """Keep the sentence; the error itself would keep other objects alive."""
-        self.note(REFUSED, title, str(error), type(error).__name__)
+    def refused(self, subject: Subject, error: ResmgrError) -> None:
+        """Keep the sentence; the error itself would keep other objects alive.
+
+        An equal refusal is only counted, as long as the first one is kept.
+        """
+        title, why = subject.title, str(error)
+        times = self._refusals.add(title, why)
+        number = self._refused.get((title, why), 0)
+        if times > 1 and number >= self.first:
+            self._repeats[number] = times
+            return
+        self.note(REFUSED, title, why, type(error).__name__, subject.pod_uid)
+        self._refused[title, why] = self._last
+
+    def ineffective(self, title: str, why: str) -> None:
+        """Keep the sentence."""
+        self.note(_INEFFECTIVE, title, why)
 
     def configured(self, config: PolicyConfig) -> None:
         """Keep the kind of the policy."""
         self.note("configuration.accepted", word=config.kind)
 
-    def note(self, kind: str, title: str = "", why: str = "", word: str = "") -> None:
+    def note(
+        self,
+        kind: str,
+        title: str = "",
+        why: str = "",
+        word: str = "",
+        pod_uid: str = "",
+    ) -> None:
         """Note an event that is no decision: a session, drift, a rejected document."""
-        row = Row(self._last + 1, self._now(), kind, title=title, why=why, word=word)
+        row = Row(self._last + 1, self._now(), kind, (), (), title, why, word, pod_uid)
         self._add(row)
 
     def _add(self, row: Row) -> Row:
@@ -186,13 +224,34 @@ class History(DecisionObserver):
         self._rows.append(row)
         self._weight += _weight_of(row)
         while self._weight > self._max_weight and len(self._rows) > 1:
-            self._weight -= _weight_of(self._rows.popleft())
+            self._drop_oldest()
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             for one in waiting:
                 if not one.done():
                     one.set_result(None)
         return row
+
+    def _drop_oldest(self) -> None:
+        gone = self._rows.popleft()
+        self._weight -= _weight_of(gone)
+        self._repeats.pop(gone.number, None)
+        if self._refused.get((gone.title, gone.why)) == gone.number:
+            del self._refused[gone.title, gone.why]
+
+    def _keep(self, row: Row, present: Collection[str]) -> Iterator[None]:
+        # The first reason is about the pod.
+        about = row.reasons[1:] if row.kind == _POD_PLACED else row.reasons
+        for reason in about:
+            if reason.rule in _OF_NO_CONTAINER:
+                continue
+            self._add_change(
+                ContainerChange(row, reason), is_present=reason.container in present
+            )
+            yield
+        # A creation can replace a container of the same name without a reason for it.
+        if len(self._changes) > len(present):
+            self._remove(sorted(self._changes.keys() - set(present)))
 
     def _add_change(self, change: ContainerChange, *, is_present: bool) -> None:
         container = change.reason.container

@@ -23,12 +23,10 @@ class SessionTracker(Observer):
     """Tracks sessions, and notes their events in the history.
 
     Args:
-        history: Takes the events.
         now: Returns the time, UNIX nanoseconds.
 
     Attributes:
         number: Counts sessions from 1; 0 before the first.
-        state: The state of the present session.
         since: The time of the last change of state, UNIX nanoseconds.
         lost_at: The end of the last session; 0 if none ended.
         lost_why: The reason for its end.
@@ -42,6 +40,11 @@ class SessionTracker(Observer):
         self.since = now()
         self.lost_at = 0
         self.lost_why = ""
+
+    @property
+    def is_synchronized(self) -> bool:
+        """True if it is known what runs."""
+        return self.state is SessionState.SYNCHRONIZED
 
     def registered(self, runtime: RuntimeInfo) -> None:
         """A session has begun; a fast runtime has synchronized already."""

@@ -4,7 +4,9 @@ Read `resource_policy` first: one method per event of the runtime. `specs` reads
 event into the policy's terms, with `translate` for the conversion and `hints` for the
 devices and mounts; `engine` holds the policy in force and its state; `catch_up`
 handles Synchronize; `timers` hands events back to the policy after some time;
-`status_codes` has the status of an error; the sentence of a refusal is made where it is
-raised, mostly by a policy (``errors.py`` of its package). `options` are those of the
-node, whatever the policy.
+`unobeyed_report` logs annotations without effect; `container_files` publishes its
+resources to a container, in a folder that is mounted into it; `status_codes` has the
+status of an error; the sentence of a refusal is made where it is raised, mostly by a
+policy (``errors.py`` of its package). `options` are those of the node, whatever the
+policy.
 """

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Final
 
 import msgspec
 
 from nri_resmgr.app.observers.observer import PolicyDecision
+from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
@@ -17,6 +19,7 @@ from nri_resmgr.values import PolicyError
 log = Logger(__name__)
 
 _AMOUNTS: Final = ("request", "limit", "memory_request", "memory_limit", "hugepages")
+_amounts_of: Final = attrgetter(*_AMOUNTS)
 
 
 def catch_up(
@@ -24,17 +27,13 @@ def catch_up(
     pods: frozenset[str],
     known: Callable[[str], Entry | None],
     handle: Callable[[Event], PolicyDecision],
+    overheads: PodOverheads,
 ) -> tuple[PinUpdate, ...]:
     """Place all running containers, then decide resizes that were missed.
 
     First all containers get their previous grants. The grant of a resized one is too
-    small, or too large: placed in one step, it would lose its place.
-
-    Args:
-        specs: All running containers.
-        pods: The ids of all pods.
-        known: Finds a container as it was at its last event.
-        handle: Decides an event.
+    small, or too large: placed in one step, it would lose its place. The overheads of
+    pods come last; those that a checkpoint has are accounted by then.
 
     Returns:
         The updates of all decisions, one for each container.
@@ -45,6 +44,8 @@ def catch_up(
     for spec, old in zip(specs, before, strict=True):
         if old is not spec:
             _resize(spec, handle, pins)
+    for event in overheads.events():
+        _add(handle(event).updates, pins)
     return tuple([PinUpdate(key, pin) for key, pin in pins.items()])
 
 
@@ -54,7 +55,7 @@ def _as_known(
     if (entry := known(spec.id)) is None:
         return spec
     old = entry.spec
-    if all(getattr(spec, name) == getattr(old, name) for name in _AMOUNTS):
+    if _amounts_of(spec) == _amounts_of(old):
         return spec
     return msgspec.structs.replace(
         spec, **{name: getattr(old, name) for name in _AMOUNTS}
@@ -75,6 +76,10 @@ def _resize(
         )
         return
     resized = (PinUpdate(spec.id, decision.pin),) if decision.pin else ()
-    for one in (*resized, *decision.updates):
+    _add((*resized, *decision.updates), pins)
+
+
+def _add(updates: Sequence[PinUpdate], pins: dict[str, Pin]) -> None:
+    for one in updates:
         earlier = pins.get(one.container)
         pins[one.container] = one.pin.over(earlier) if earlier else one.pin

@@ -9,7 +9,7 @@ from nri_resmgr.host.hints import DeviceHints, NodeType
 from nri_resmgr.host.mounts import MountTable
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
-from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule
+from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule, Mount
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions, HintSource
 from nri_resmgr.topology.hints import Hint, complete_hints, gives_hint
@@ -78,7 +78,7 @@ class ContainerHints:
         self, container: Container, options: HintOptions
     ) -> Iterator[tuple[str, Callable[[], tuple[Hint, ...]]]]:
         if _MOUNTS in options.sources:
-            for path in _hinting_paths(container):
+            for path in [one.source for one in container.mounts if may_give_hint(one)]:
                 if options.admits(path):
                     yield path, partial(self._of_path, path)
         linux = container.linux
@@ -97,15 +97,14 @@ class ContainerHints:
         return self._devices.of(kind, device.major, device.minor)
 
 
-def _hinting_paths(container: Container) -> list[str]:
-    return [
-        path
-        for mount in container.mounts
-        # Cheap checks first: most mounts are kernel file systems or read-only.
-        if (path := mount.source)[:1] == "/"
+def may_give_hint(mount: Mount) -> bool:
+    """Return whether a mount is a writable volume, which may be on a local disk."""
+    # Cheap checks first: most mounts are kernel file systems or read-only.
+    return (
+        (path := mount.source)[:1] == "/"
         and "ro" not in mount.options
         and gives_hint(path, mount.destination, read_only=False)
-    ]
+    )
 
 
 def _is_writable(device: Device, rules: tuple[DeviceCgroupRule, ...]) -> bool:

@@ -7,6 +7,10 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from nri_resmgr.app.plugin.container_files import DESTINATION
+from nri_resmgr.app.plugin.cpu_claims import DEFAULT_DRIVERS
+from nri_resmgr.app.running.vm_pods import DEFAULT_VM_HANDLERS
+from nri_resmgr.kubelet.pod_resources import PodResources
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import Event
 from nri_resmgr.stub.model import Container as NriContainer
@@ -35,6 +39,7 @@ class HintFinder(Protocol):
         options: HintOptions,
         /,
         *,
+        pod_resources: tuple[Hint, ...],
         strict: bool,
     ) -> tuple[Hint, ...]:
         """Find the hints of a container, one per device or mount."""
@@ -50,16 +55,28 @@ class PluginOptions(msgspec.Struct, frozen=True):
     Attributes:
         dry_run: Decide and report, but adjust nothing.
         run_dir: The folder of the files published to containers; empty for none.
+        mpolset: The path of the program that sets memory policies where the runtime
+            cannot. None where no container runs, as in a simulation: nothing is
+            looked up then.
+        resource_path: The folder in a container that has these files.
         testing: Whether annotations may pass topology hints.
         timers: Replaces the default timers where time is simulated.
         hints: Replaces the lookup of hints on the host where that is simulated.
+        pod_resources: What the kubelet has answered; None where it is not asked.
+        cpu_drivers: Names of DRA drivers of CPUs whose claims are respected.
+        vm_handlers: Patterns of the runtime handlers of virtual machines.
     """
 
     dry_run: bool = False
     run_dir: str = ""
+    mpolset: str | None = None
     testing: bool = False
     timers: MakeTimers | None = None
     hints: HintFinder | None = None
+    resource_path: str = DESTINATION
+    pod_resources: PodResources | None = None
+    cpu_drivers: tuple[str, ...] = DEFAULT_DRIVERS
+    vm_handlers: tuple[str, ...] = DEFAULT_VM_HANDLERS
 
 
 DEFAULT_OPTIONS: Final = PluginOptions()

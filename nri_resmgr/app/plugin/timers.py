@@ -7,10 +7,16 @@ import time
 from collections.abc import Callable, Container, Iterable
 from typing import Final
 
+from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, Event
 
+log = Logger(__name__)
+
 _NANOSECONDS: Final = 1_000_000_000
+
+# Such as without memory; not so often that a mistake of ours would fill the log.
+_AGAIN: Final = 10.0  # seconds
 
 
 class Timers:
@@ -18,10 +24,12 @@ class Timers:
 
     Args:
         fire: Called with each event that is due.
+        again: Seconds until it is called again after an exception.
     """
 
-    def __init__(self, fire: Callable[[Event], None]) -> None:
+    def __init__(self, fire: Callable[[Event], None], again: float = _AGAIN) -> None:
         self._fire = fire
+        self._again = again
         self._handles: dict[Event, asyncio.TimerHandle] = {}
 
     def set(self, timers: Iterable[Timer]) -> None:
@@ -42,7 +50,13 @@ class Timers:
 
     def _expire(self, event: Event) -> None:
         del self._handles[event]
-        self._fire(event)
+        try:
+            self._fire(event)
+        except Exception as error:
+            # Nothing else decides the event.
+            loop = asyncio.get_running_loop()
+            self._handles[event] = loop.call_later(self._again, self._expire, event)
+            log.error("timer.failed", again_in=self._again, exc_info=error)
 
     def _cancel(self, event: Event) -> None:
         if (handle := self._handles.pop(event, None)) is not None:

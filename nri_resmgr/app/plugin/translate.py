@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 import msgspec
 
+from nri_resmgr.app.adjustments.override import without_adjustment
 from nri_resmgr.app.annotations.queryable import queryable
 from nri_resmgr.app.requests import RequestSources, cgroup_values
-from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.app.requests.declared_requests import DeclaredRequests
+from nri_resmgr.app.running.updates import pin_in, resources_of
+from nri_resmgr.kubelet.offers import read_devices
+from nri_resmgr.policy.claims import PreparedClaim, cpus_of
+from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.pool_request import NO_POOL_REQUEST, PoolRequest
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.policy.requests import (
@@ -25,15 +31,12 @@ from nri_resmgr.stub.model import (
     Container,
     ContainerState,
     LinuxContainerAdjustment,
-    LinuxContainerUpdate,
-    LinuxCpu,
     LinuxResources,
     Mount,
     Pod,
 )
-from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values import BadListFormat, CpuSet, NodeSet, QosClass
+from nri_resmgr.values import InputError, QosClass
 
 # Set by the kubelet, and only by it, on every container that it creates.
 KUBELET_NAME: Final = "io.kubernetes.container.name"
@@ -47,36 +50,34 @@ class KnownFacts(msgspec.Struct, frozen=True):
     Attributes:
         preferences: Preferences from its pod's annotations.
         hints: Its topology hints.
+        pool_request: What it asks of static pools.
+        claims: The prepared claims that it has.
         known: Its spec at an earlier event; None for a new container.
         last_sent: The pins last sent to the runtime, if it may have been resized since.
+        adjusted: Its spec with its adjustment, while *known* is without.
     """
 
     preferences: Preferences = NO_PREFERENCES
     hints: tuple[Hint, ...] = ()
+    pool_request: PoolRequest = NO_POOL_REQUEST
+    claims: tuple[PreparedClaim, ...] = ()
     known: ContainerSpec | None = None
     last_sent: Pin | None = None
-
-    # Some events leave the cgroup and the process out.
-
-    @property
-    def cgroup(self) -> str:
-        """Its cgroup in earlier events; empty for none."""
-        return self.known.cgroup if self.known else ""
-
-    @property
-    def pid(self) -> int:
-        """Its process in earlier events; 0 for none."""
-        return self.known.pid if self.known else 0
-
-    def values_of(
-        self, container: Container, wanted: LinuxResources | None
-    ) -> CgroupValues:
-        """Return its cgroup values from the runtime's; see `cgroup_values`."""
-        return cgroup_values(container, wanted, self.known, self.last_sent)
+    adjusted: ContainerSpec | None = None
 
 
 NO_FACTS: Final = KnownFacts()
 CGROUPS_ALONE: Final = RequestSources()  # without sources it keeps no state
+
+
+@dataclass(eq=False)
+class ContainerWithoutId(InputError):
+    """A message of the runtime has a container without an id."""
+
+    title: str
+
+    def __str__(self) -> str:
+        return f"{self.title}: the runtime gave the container no id, and must"
 
 
 def spec_of(
@@ -95,10 +96,19 @@ def spec_of(
         wanted: The values of an update; absent ones, and 0, leave a value unchanged.
         requests: The sources of its resource requests.
         facts: Facts that the message does not have.
+
+    Raises:
+        ContainerWithoutId: It could never be updated or released.
     """
-    slot, values = _slot(container), facts.values_of(container, wanted)
+    if not container.id:
+        raise ContainerWithoutId(_title(pod, container.name))
+    known, slot = facts.known, _slot(container)
+    reported = container
+    if facts.adjusted is not None:
+        reported = without_adjustment(container, facts.adjusted)
+    values = cgroup_values(reported, wanted, known, facts.last_sent)
     name, qos = container.name or slot, _qos(pod, container, values)
-    asked = requests.requests_of(pod, name, values, qos)
+    asked = requests.requests_of(pod, name, values, qos, known)
     return ContainerSpec(
         id=container.id,
         pod=container.pod_sandbox_id or pod.id,
@@ -116,7 +126,7 @@ def spec_of(
         name=name,
         pod_name=pod.name,
         pod_uid=pod.uid,
-        labels=container.labels,
+        labels=queryable(container.labels),
         tags=queryable(container.annotations),
         pod_labels=queryable(pod.labels),
         pod_tags=queryable(pod.annotations),
@@ -124,27 +134,34 @@ def spec_of(
         hints=facts.hints,
         source=asked.source,
         started=container.started_at,
-        extended=asked.extended,
-        cgroup=_cgroup(container) or facts.cgroup,
-        pid=container.pid or facts.pid,
+        # A source of requests knows all of them, the environment those of our devices.
+        extended={
+            **(known.extended if known else read_devices(container.env)),
+            **asked.extended,
+        },
+        shares_budget=known is not None and known.shares_budget,
+        budget=known.budget if known else None,
+        # Some events leave the cgroup and the process out.
+        cgroup=_cgroup(container) or (known.cgroup if known else ""),
+        pid=container.pid or (known.pid if known else 0),
+        pool_request=facts.pool_request,
+        claims=tuple(one.claim.uid for one in facts.claims),
+        claimed=cpus_of(facts.claims),
     )
 
 
-def expected_specs(
-    pod: Pod,
-    requests: RequestSources,
-    preferences_of: Callable[[str], Preferences] = lambda _name: NO_PREFERENCES,
-) -> tuple[ContainerSpec, ...]:
+def expected_specs(pod: Pod, declared: DeclaredRequests) -> tuple[ContainerSpec, ...]:
     """Make the specs of the containers that a new pod will have.
 
     Args:
         pod: The pod, still without containers.
-        requests: The sources of their resource requests.
-        preferences_of: Returns the preferences from annotations by container name.
+        declared: The requests that it declares for them.
 
     Returns:
-        Those that will run at the same time, without ids; empty without a source.
+        Those that will run at the same time, without ids and preferences; empty without
+        a source.
     """
+    labels, tags = queryable(pod.labels), queryable(pod.annotations)
     qos = qos_of_cgroup(pod.linux.cgroup_parent if pod.linux else "")
     return tuple(
         ContainerSpec(
@@ -161,13 +178,12 @@ def expected_specs(
             name=name,
             pod_name=pod.name,
             pod_uid=pod.uid,
-            pod_labels=queryable(pod.labels),
-            pod_tags=queryable(pod.annotations),
-            preferences=preferences_of(name),
+            pod_labels=labels,
+            pod_tags=tags,
             source=asked.source,
             extended=asked.extended,
         )
-        for name, asked in requests.expected(pod).items()
+        for name, asked in declared.lasting.items()
     )
 
 
@@ -177,65 +193,39 @@ def living_specs(
     requests: RequestSources = CGROUPS_ALONE,
     facts_of: Callable[[Pod, Container], KnownFacts] = lambda *_: NO_FACTS,
 ) -> tuple[ContainerSpec, ...]:
-    """Make the specs of all containers that have not stopped."""
+    """Make the specs of all containers that have not stopped, and have an id.
+
+    Returns:
+        Them in the order of *containers*.
+    """
     by_id: Mapping[str, Pod] = {pod.id: pod for pod in pods}
-    living = (
-        (by_id.get(one.pod_sandbox_id) or Pod(id=one.pod_sandbox_id), one)
-        for one in containers
-        if one.state != ContainerState.STOPPED
-    )
-    return tuple(
-        spec_of(pod, one, requests=requests, facts=facts_of(pod, one))
-        for pod, one in living
-    )
+    living = [one for one in containers if is_alive(one)]
+    specs: dict[int, ContainerSpec] = {}
+    # Pod by pod: sources keep what they read of the last few pods only, and runtimes
+    # list containers in any order.
+    for at in sorted(range(len(living)), key=lambda at: living[at].pod_sandbox_id):
+        one = living[at]
+        pod = by_id.get(one.pod_sandbox_id) or Pod(id=one.pod_sandbox_id)
+        specs[at] = spec_of(pod, one, requests=requests, facts=facts_of(pod, one))
+    return tuple(specs[at] for at in range(len(living)))
+
+
+def is_alive(container: Container) -> bool:
+    """Return whether a container of a Synchronize can have a grant."""
+    return container.state != ContainerState.STOPPED and bool(container.id)
 
 
 def adjustment_of(pin: Pin, *mounts: Mount) -> ContainerAdjustment | None:
-    """Make the adjustment of a new container; None where nothing changes.
-
-    Args:
-        pin: Its CPUs, memory nodes and shares.
-        mounts: Additional mounts.
-    """
+    """Make the adjustment of a new container; None where nothing changes."""
     if not pin:
         return ContainerAdjustment(mounts=mounts) if mounts else None
     linux = _of_creation(pin.cpus.bits, pin.mems.bits, pin.shares)
     return ContainerAdjustment(mounts=mounts, linux=linux)
 
 
-def updates_of(updates: Sequence[PinUpdate]) -> tuple[ContainerUpdate, ...]:
-    """Make updates of existing containers; equal pins share the content."""
-    if not updates:
-        return ()
-    return tuple(
-        [
-            ContainerUpdate(
-                one.container,
-                _of_update(one.pin.cpus.bits, one.pin.mems.bits, one.pin.shares),
-            )
-            for one in updates
-        ]
-    )
-
-
-# Cached: nearly every reply has the pin of a shared pool. By masks, which hash fast.
-@lru_cache(maxsize=256)
-def _resources(cpus: int, mems: int, shares: int) -> LinuxResources:
-    # An empty field is not sent and leaves the value as it is.
-    found = LinuxCpu(
-        cpus=str(CpuSet(cpus)), mems=str(NodeSet(mems)), shares=shares or None
-    )
-    return LinuxResources(cpu=found)
-
-
-@lru_cache(maxsize=256)
-def _of_update(cpus: int, mems: int, shares: int) -> LinuxContainerUpdate:
-    return LinuxContainerUpdate(_resources(cpus, mems, shares))
-
-
 @lru_cache(maxsize=256)
 def _of_creation(cpus: int, mems: int, shares: int) -> LinuxContainerAdjustment:
-    return LinuxContainerAdjustment(resources=_resources(cpus, mems, shares))
+    return LinuxContainerAdjustment(resources=resources_of(cpus, mems, shares))
 
 
 def _title(pod: Pod, name: str) -> str:
@@ -264,19 +254,4 @@ def _qos(pod: Pod, container: Container, values: CgroupValues) -> QosClass:
 
 
 def _present(container: Container) -> Pin:
-    linux = container.linux
-    cpu = linux and linux.resources and linux.resources.cpu
-    if not cpu:
-        return NO_PIN
-    shares = cpu.shares or 0
-    try:
-        return _pin_of(cpu.cpus, cpu.mems, shares)
-    except BadListFormat:
-        # Not written by this plugin, and about to be replaced.
-        return Pin(shares=shares)
-
-
-@lru_cache(maxsize=1024)
-def _pin_of(cpus: str, mems: str, shares: int) -> Pin:
-    # Cached: many containers have the same pin, and most new ones only shares.
-    return Pin(CpuSet.parse(cpus), NodeSet.parse(mems), shares)
+    return pin_in(container.linux.resources if container.linux else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -35,6 +35,10 @@ from nri_resmgr.topology import CoreKind, Machine, MemoryKind
 from nri_resmgr.values import NO_CPUS, CpuSet, HostError, InputError, NodeSet
 
 _POD_RESOURCE: Final = "podresourceapi:"
+_NOT_FAR: Final = (
+    "has no effect: only preferCloseToDevices can name resources of the kubelet"
+)
+_FAR: Final = "preferFarFromDevices"
 
 # nri-plugins' "pmem" is all memory that is slower than DRAM and has no CPUs.
 _KINDS: Final = {
@@ -145,7 +149,7 @@ def _locate(
 def _close_to(
     written: BalloonTypeConfig, field: str, machine: Machine, tree: Tree | None
 ) -> list[CpuSet]:
-    key = {"close_to": "preferCloseToDevices", "far_from": "preferFarFromDevices"}
+    key = {"close_to": "preferCloseToDevices", "far_from": _FAR}
     found = []
     for place, name in enumerate(getattr(written, field)):
         path = f"{written.path}.{key[field]}[{place}]"
@@ -232,6 +236,29 @@ def _memory_kinds(
     words: Iterable[str], known: Mapping[str, frozenset[MemoryKind]]
 ) -> frozenset[MemoryKind]:
     return frozenset[MemoryKind]().union(*(known[word] for word in words))
+
+
+def unknown_devices(
+    named: Iterable[tuple[str, str]], machine: Machine, tree: Tree | None
+) -> Iterator[tuple[str, str]]:
+    """Yield the devices of a configuration that its preferences do not find, and why.
+
+    Without *tree* only nodes and CPUs are known.
+    """
+    for path, name in named:
+        if name.startswith(_POD_RESOURCE):
+            if _FAR in path:
+                yield path, f"{name} {_NOT_FAR}"
+        elif not _exists(name, machine, tree):
+            yield path, f"this machine has no {name}, so it has no effect"
+
+
+def _exists(name: str, machine: Machine, tree: Tree | None) -> bool:
+    if node := _NODE.fullmatch(name):
+        return int(node[1]) in machine.node_ids
+    if cpu := _CPU.fullmatch(name):
+        return int(cpu[1]) in machine.present
+    return tree is None or tree.target(name) is not None
 
 
 def cpus_close_to(path: str, machine: Machine, tree: Tree | None) -> CpuSet:

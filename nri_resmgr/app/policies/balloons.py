@@ -23,27 +23,15 @@ from nri_resmgr.policy.balloons.settings import (
 )
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.records import Records
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, PolicyError
 
 _TYPES: Final = "$.spec.balloonTypes"
 
 
-def build_balloons(
-    config: BalloonsConfig, machine: Machine, tree: Tree | None
-) -> BalloonsPolicy:
-    """See `nri_resmgr.app.policies.build.build_policy`."""
-    policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
-    # Balloons that exist from the start may not fit the machine together.
-    try:
-        policy.start()
-    except PolicyError as error:
-        raise BadSetting(_TYPES, str(error)) from error
-    return policy
-
-
 def balloons_settings(
-    config: BalloonsConfig, machine: Machine, tree: Tree | None = None
+    config: BalloonsConfig, machine: Machine, tree: Tree | None
 ) -> BalloonsSettings:
     """Make the policy's settings for *machine*.
 
@@ -68,6 +56,7 @@ def balloons_settings(
         preserve=expressions_of(config.preserve),
         scheduling_classes=config.scheduling_classes,
         on_failure=OnFailure(config.on_failure),
+        place_pods=PodPlacement(config.place_pods),
         publish_resources=config.publish_resources,
         cpu_classes=tuple(classes.classes) if classes else (),
         idle_cpu_class=classes.idle if classes else "",
@@ -116,7 +105,13 @@ class BalloonsKind(PolicyKind[BalloonsConfig]):
         self, config: BalloonsConfig, machine: Machine, tree: Tree | None
     ) -> BalloonsPolicy:
         """See `PolicyKind`."""
-        return build_balloons(config, machine, tree)
+        policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
+        # Balloons that exist from the start may not fit the machine together.
+        try:
+            policy.start()
+        except PolicyError as error:
+            raise BadSetting(_TYPES, str(error)) from error
+        return policy
 
     def records(self) -> Records:
         """See `PolicyKind`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.config import PolicyConfig
+from nri_resmgr.config import AVAILABLE, PolicyConfig, absent_cpus
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.log import Logger
@@ -18,15 +18,10 @@ def build_policy(
 ) -> ViewedPolicy[KnowsContainers]:
     """Build the policy that *config* selects; logs warnings about the configuration.
 
-    Args:
-        config: The configuration.
-        machine: The machine whose CPUs and memory the policy allocates.
-        tree: The host, whose cgroups the configuration may name.
-
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
-    policy = policy_for(config, machine, tree)
+    policy = kind_named(config.kind).build(config, machine, tree)
     warnings = config.warnings + host_warnings(config, machine, tree)
     if config.ineffective:
         log.warning("configuration.ineffective", paths=config.ineffective)
@@ -35,42 +30,30 @@ def build_policy(
     return policy
 
 
-def policy_for(
-    config: PolicyConfig, machine: Machine, tree: Tree | None
-) -> ViewedPolicy[KnowsContainers]:
-    """Build the policy; the caller reports warnings about *config*.
-
-    Raises:
-        BadSetting: The configuration does not fit the machine.
-    """
-    return kind_named(config.kind).build(config, machine, tree)
-
-
 def host_warnings(
     config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> tuple[tuple[str, str], ...]:
-    """Return what a host supports only in part of classes and host settings.
-
-    Args:
-        config: The configuration.
-        machine: The model of the host.
-        tree: The host; None where only the model is known.
+    """Return what a host supports only in part of CPUs, classes and host settings.
 
     Returns:
-        Paths, each with the reason.
+        Paths, each with the reason. Without *tree* only what the machine's model knows
+        counts.
 
     Raises:
         BadSetting: The host does not support a setting at all.
         HostError: A file of the host cannot be read.
     """
+    absent = absent_cpus(config.available, machine)
+    found: tuple[tuple[str, str], ...] = ((AVAILABLE, absent),) if absent else ()
     classes = (config.cpu_classes, config.rdt, config.blockio)
     memory = (config.memory_qos, config.memory_policy)
-    is_default = config.interrupts == ("*",) and not any(
+    has_defaults = (config.interrupts, config.exclusivity) == (("*",), "cpuset")
+    is_default = has_defaults and not any(
         one is not None for one in (*classes, *memory)
     )
-    if tree is None or is_default:
-        return ()
+    if not config.preferred_devices and (tree is None or is_default):
+        return found
     # Late: on the start path, and few configurations have any of these.
     from nri_resmgr.app.policies.host_fit import fit_host
 
-    return tuple(fit_host(config, machine, tree))
+    return (*found, *fit_host(config, machine, tree))

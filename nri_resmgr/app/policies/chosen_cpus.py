@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from nri_resmgr.config import (
     AVAILABLE,
     RESERVED,
@@ -10,8 +12,10 @@ from nri_resmgr.config import (
     KnownCpus,
     Listed,
     OfCgroup,
+    PolicyConfig,
     fit_cpus,
 )
+from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.topology import Machine
@@ -38,10 +42,9 @@ def choose_cpus(
     Raises:
         BadSetting: They do not fit the machine, or the cgroup does not exist.
     """
-    fitting = fit_cpus(
+    usable, chosen = fit_cpus(
         _known(available, AVAILABLE, tree), _known(reserved, RESERVED, tree), machine
     )
-    usable, chosen = fitting.available, fitting.reserved
     if isinstance(usable, int):
         usable = _take(usable, machine.online - machine.isolated, machine)
     # Ordinary CPUs first: the kernel does not balance load over isolated ones.
@@ -50,14 +53,25 @@ def choose_cpus(
     return usable, chosen
 
 
+def with_cpus_of_cgroups(config: PolicyConfig, tree: Tree | None) -> PolicyConfig:
+    """Return a configuration that lists the CPUs of the cgroups that it names.
+
+    Raises:
+        BadSetting: There is no such cgroup, or no host to read it from.
+    """
+    for field, path in (("available", AVAILABLE), ("reserved", RESERVED)):
+        # Policies of other packages may have fields of their own.
+        choice = getattr(config, field, None)
+        if isinstance(choice, OfCgroup):
+            config = replace(config, **{field: _known(choice, path, tree)})
+    return config
+
+
 def _known(choice: CpuChoice | None, path: str, tree: Tree | None) -> KnownCpus | None:
     if not isinstance(choice, OfCgroup):
         return choice
     if tree is None:
         raise BadSetting(path, "cgroups can only be read on the host itself")
-    # Late: on the start path, and few configurations name a cgroup.
-    from nri_resmgr.host.cgroups.cpuset import cpus_of_cgroup
-
     try:
         return Listed(cpus_of_cgroup(tree, choice.path))
     except HostError as error:

@@ -1,4 +1,4 @@
-"""Checks the classes and host settings of a configuration against a host."""
+"""Checks devices, classes and host settings of a configuration against a host."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Final, TypeAlias
 
 from nri_resmgr.app.classes.blockio.host import BlockIoHost
 from nri_resmgr.app.classes.rdt.writer import opener
+from nri_resmgr.app.policies.balloon_types import unknown_devices
 from nri_resmgr.classes.cpu.check import check
 from nri_resmgr.classes.irq.interrupts import ALL, check_allowed
+from nri_resmgr.classes.isolation.exclusivity import Exclusivity
 from nri_resmgr.classes.memory import NumaPolicy, PolicyFlag
 from nri_resmgr.classes.memory.numa import is_word
 from nri_resmgr.classes.rdt import Capabilities, plan_of
@@ -17,6 +19,7 @@ from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.config.rdt import RdtUse
 from nri_resmgr.host.cgroups.layout import read_cgroup_layout
+from nri_resmgr.host.cgroups.partitions import why_no_partitions
 from nri_resmgr.host.interrupts import read_interrupts
 from nri_resmgr.host.knobs.cpu import read_cpu_knobs
 from nri_resmgr.host.resctrl import ResctrlOptions
@@ -35,34 +38,43 @@ _NO_CAPABILITIES: Final = Capabilities({})
 _RDT_KEYS: Final = {"L2": "l2Allocation", "L3": "l3Allocation", "MB": "mbAllocation"}
 _MEMORY_QOS: Final = "$.spec.memoryQos"
 _MEMORY_POLICIES: Final = "$.spec.memoryPolicy.classes"
+_EXCLUSIVITY: Final = "$.spec.exclusivity"
+_BY_CPUSETS: Final = (
+    "the cpusets of all other containers keep them off exclusive CPUs instead, "
+    "and host processes stay on these"
+)
 _NO_FILES: Final = (
     "cgroup v1 has no files for it; containers that request it are refused"
 )
 
 
 def fit_host(
-    config: PolicyConfig, machine: Machine, tree: Tree
+    config: PolicyConfig, machine: Machine, tree: Tree | None
 ) -> Iterator[HostWarning]:
-    """Check CPU classes, interrupts, RDT, block I/O and memory classes against a host.
-
-    Args:
-        config: The configuration.
-        machine: The model of the host.
-        tree: The host.
+    """Check devices, classes, interrupts and exclusivity against a host.
 
     Yields:
-        What it supports in part, or within limits.
+        What it supports in part, or within limits. Without *tree* only what the
+        machine's model knows counts.
 
     Raises:
         BadSetting: It does not support a setting at all.
         HostError: A file cannot be read.
     """
+    yield from unknown_devices(config.preferred_devices, machine, tree)
+    if tree is None:
+        return
     if config.interrupts != ALL:
         _fit_claims(config, tree)
     if config.cpu_classes is not None:
         yield from _fit_cpu_classes(config.cpu_classes, machine, tree)
     yield from _fit_rdt_and_blockio(config, tree)
     yield from _fit_memory(config, machine, tree)
+    if config.exclusivity is not Exclusivity.CPUSET and (
+        why := why_no_partitions(tree)
+    ):
+        # Only a warning: nodes with other kernels may share the document.
+        yield _EXCLUSIVITY, f"{why}; {_BY_CPUSETS}"
 
 
 def _fit_cpu_classes(

@@ -11,25 +11,8 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import PolicyKind
 from nri_resmgr.policy.records import Records
 from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings, records
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
-
-
-def build_static(
-    config: StaticPolicyConfig, machine: Machine, tree: Tree | None
-) -> StaticPolicy:
-    """See `nri_resmgr.app.policies.build.build_policy`."""
-    available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
-    settings = StaticSettings(
-        available=available,
-        # By default the lowest one, as the kubelet's static CPU manager does.
-        reserved=reserved or (available - machine.isolated or available).lowest(1),
-        reserved_namespaces=config.reserved_pool_namespaces,
-        pin_cpus=config.pin_cpu,
-        pin_memory=config.pin_memory,
-        prefer_isolated=config.prefer_isolated_cpus,
-        on_failure=OnFailure(config.on_failure),
-    )
-    return StaticPolicy(machine, settings)
 
 
 class StaticKind(PolicyKind[StaticPolicyConfig]):
@@ -45,7 +28,24 @@ class StaticKind(PolicyKind[StaticPolicyConfig]):
         self, config: StaticPolicyConfig, machine: Machine, tree: Tree | None
     ) -> StaticPolicy:
         """See `PolicyKind`."""
-        return build_static(config, machine, tree)
+        available, reserved = choose_cpus(
+            config.available, config.reserved, machine, tree
+        )
+        settings = StaticSettings(
+            available=available,
+            # By default the lowest one, as the kubelet's static CPU manager does.
+            reserved=reserved or (available - machine.isolated or available).lowest(1),
+            reserved_namespaces=config.reserved_pool_namespaces,
+            pin_cpus=config.pin_cpu,
+            pin_memory=config.pin_memory,
+            prefer_isolated=config.prefer_isolated_cpus,
+            relaxed_isolation=config.relaxed_isolation,
+            borrow_isolated=config.borrow_isolated_cpus,
+            publish_resources=config.publish_resources,
+            on_failure=OnFailure(config.on_failure),
+            place_pods=PodPlacement(config.place_pods),
+        )
+        return StaticPolicy(machine, settings)
 
     def records(self) -> Records:
         """See `PolicyKind`."""

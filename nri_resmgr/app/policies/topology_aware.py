@@ -17,18 +17,11 @@ from nri_resmgr.policy.records import Records
 from nri_resmgr.policy.topology_aware import records
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import (
-    PodPlacement,
     TopologyAwareSettings,
 )
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
-
-
-def build_topology_aware(
-    config: TopologyAwareConfig, machine: Machine, tree: Tree | None
-) -> TopologyAwarePolicy:
-    """See `nri_resmgr.app.policies.build.build_policy`."""
-    return TopologyAwarePolicy(machine, topology_aware_settings(config, machine, tree))
 
 
 def topology_aware_settings(
@@ -42,7 +35,7 @@ def topology_aware_settings(
     available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
     return TopologyAwareSettings(
         available=available,
-        reserved=reserved or _lowest_core(available, machine),
+        reserved=_reserved(config, available, reserved, machine),
         reserved_namespaces=config.reserved_pool_namespaces,
         pin_cpus=config.pin_cpu,
         pin_memory=config.pin_memory,
@@ -71,11 +64,20 @@ def _cpu_classes(config: TopologyAwareConfig) -> CpuClassRules:
     return CpuClassRules(tuple(use.classes), use.shared, use.reserved, use.exclusive)
 
 
-def _lowest_core(available: CpuSet, machine: Machine) -> CpuSet:
-    """Return the CPUs of the lowest core, or one of them if there is no other core."""
+def _reserved(
+    config: TopologyAwareConfig,
+    available: CpuSet,
+    chosen: CpuSet | None,
+    machine: Machine,
+) -> CpuSet:
+    """Return the reserved CPUs: the lowest one by default, whole cores on request."""
     ordinary = available - machine.isolated or available
-    core = machine.core_of(ordinary.first).cpus & ordinary
-    return core if core != ordinary else ordinary.lowest(1)
+    reserved = chosen or ordinary.lowest(1)
+    if not config.reserve_whole_cores:
+        return reserved
+    cores = CpuSet.union(machine.core_of(cpu).cpus for cpu in reserved) & ordinary
+    # On a machine of one core, containers need the other thread.
+    return reserved if ordinary <= cores else reserved | cores
 
 
 class TopologyAwareKind(PolicyKind[TopologyAwareConfig]):
@@ -91,7 +93,8 @@ class TopologyAwareKind(PolicyKind[TopologyAwareConfig]):
         self, config: TopologyAwareConfig, machine: Machine, tree: Tree | None
     ) -> TopologyAwarePolicy:
         """See `PolicyKind`."""
-        return build_topology_aware(config, machine, tree)
+        settings = topology_aware_settings(config, machine, tree)
+        return TopologyAwarePolicy(machine, settings)
 
     def records(self) -> Records:
         """See `PolicyKind`."""

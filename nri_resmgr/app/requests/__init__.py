@@ -1,20 +1,28 @@
 """Resource requests of containers: the first available source wins.
 
 A source declares the requests of a whole pod, before any container exists
-(`RequestSource` in `chain`; `annotation` is one). They are validated against the
+(`RequestSource` in `chain`; `AnnotationSource` is one). They are validated against the
 cgroup values that the kubelet made (`cgroup_values`). Where both contradict, or no
 source knows the pod, the requests are reconstructed from these values.
 """
 
 from __future__ import annotations
 
-from nri_resmgr.app.requests.annotation import ANNOTATIONS, AnnotationSource
 from nri_resmgr.app.requests.cgroup_values import cgroup_values
-from nri_resmgr.app.requests.chain import RequestSource, RequestSources
-from nri_resmgr.app.requests.declared_requests import DeclaredRequests
+from nri_resmgr.app.requests.chain import (
+    ANNOTATIONS,
+    AnnotationSource,
+    RequestSource,
+    RequestSources,
+)
+from nri_resmgr.app.requests.declared_requests import (
+    LONGEST_REQUESTS,
+    DeclaredRequests,
+)
 
 __all__ = [
     "ANNOTATIONS",
+    "LONGEST_REQUESTS",
     "AnnotationSource",
     "DeclaredRequests",
     "RequestSource",

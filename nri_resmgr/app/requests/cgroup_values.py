@@ -10,8 +10,13 @@ from typing import Final
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.policy.requests import limited_cpus, shares_of
-from nri_resmgr.stub.model import Container, LinuxResources
-from nri_resmgr.stub.model.oci import HugepageLimit, LinuxCpu, LinuxMemory
+from nri_resmgr.stub.model import (
+    Container,
+    HugepageLimit,
+    LinuxCpu,
+    LinuxMemory,
+    LinuxResources,
+)
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import Bytes
 from nri_resmgr.values.identity_cache import IdentityCache

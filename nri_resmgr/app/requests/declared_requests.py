@@ -11,6 +11,9 @@ from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.values import MilliCpus
 
+LONGEST_REQUESTS: Final = 32 << 10
+"""Characters: enough for 100 containers, which take a few milliseconds to read."""
+
 _NONE: Final[Mapping[str, Requests]] = {}
 
 
@@ -22,12 +25,20 @@ class DeclaredRequests(msgspec.Struct, frozen=True):
         init: Of the init containers, including sidecars.
         sidecars: Names in *init* of those that keep running.
         pod: Of the pod as a whole; None where it has none.
+        resizing: Of containers that are being resized, what they may have as well,
+            until the runtime has all of the new amounts.
     """
 
     containers: Mapping[str, Requests] = _NONE
     init: Mapping[str, Requests] = _NONE
     sidecars: frozenset[str] = frozenset()
     pod: Requests | None = None
+    resizing: Mapping[str, tuple[Requests, ...]] = {}
+
+    def claims(self, name: str) -> tuple[Requests, ...]:
+        """Return what a container may ask for, the most likely first."""
+        first = self.of(name)
+        return () if first is None else (first, *self.resizing.get(name, ()))
 
     def of(self, name: str) -> Requests | None:
         """Return the requests of a container; None for an unknown one."""
@@ -36,6 +47,11 @@ class DeclaredRequests(msgspec.Struct, frozen=True):
     def has_own_oom_score(self, name: str) -> bool:
         """Return whether the OOM score depends on the container's own request only."""
         return self.pod is None and name not in self.init
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of all containers."""
+        return frozenset((*self.init, *self.containers))
 
     @property
     def lasting(self) -> dict[str, Requests]:
@@ -56,3 +72,7 @@ class DeclaredRequests(msgspec.Struct, frozen=True):
         least = MilliCpus(max([regular, *init]))
         most = MilliCpus(regular + sum(init))
         return shares_of(least) <= shares <= shares_of(most)
+
+
+NOTHING_DECLARED: Final = DeclaredRequests()
+"""Of a pod that no source knows."""

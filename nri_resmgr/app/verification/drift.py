@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import enum
-import math
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -13,6 +11,7 @@ import msgspec
 from nri_resmgr.host.cgroups.containers import EffectiveResources, RequestedCpuset
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.values import CpuSet, NodeSet
+from nri_resmgr.values.cpu_weights import clamped_shares, weights_for
 
 
 class Verdict(enum.StrEnum):
@@ -40,9 +39,7 @@ class CgroupDifference(msgspec.Struct, frozen=True):
     """One value that is not as decided.
 
     Attributes:
-        kind: Which value.
         wanted: As decided, in the kernel's notation.
-        found: As in force.
     """
 
     kind: DriftKind
@@ -54,8 +51,6 @@ class Finding(msgspec.Struct, frozen=True):
     """The result of the last inspection of a container.
 
     Attributes:
-        verdict: The verdict.
-        differences: The values that are not as decided.
         folder: The cgroup's path on the host; empty where there are no differences.
         why: Why the cgroup could not be read.
     """
@@ -88,16 +83,16 @@ PENDING: Final = Finding(Verdict.PENDING)
 NOT_RUNNING: Final = Finding(Verdict.NOT_RUNNING)
 NOT_PINNED: Final = Finding(Verdict.NOT_PINNED)
 
+_FOUND: Final = {
+    DriftKind.CPUS: "may run on CPUs",
+    DriftKind.MEMS: "may use memory of nodes",
+    DriftKind.SHARES: "has CPU shares",
+}
 _ENDINGS: Final = {
     Verdict.DRIFTED: "another program wrote {}",
     Verdict.CONFINED: "a parent cgroup of {} allows no more",
     Verdict.OFFLINE: "the missing ones of {} are offline",
 }
-
-# Ranges of cpu.shares and cpu.weight, in the kernel and in runc.
-_MIN_SHARES: Final = 2
-_MAX_SHARES: Final = 262_144
-_MAX_WEIGHT: Final = 10_000
 
 
 def differences_of(
@@ -107,22 +102,7 @@ def differences_of(
 
     Values that are not pinned, or that the kernel does not report, never differ.
     """
-    cpus, mems = found.cpus, found.mems
-    weight = tuple(_weight_difference(wanted.shares, found))
-    # The fast path: called for all containers, and nearly always nothing differs.
-    if _same(wanted.cpus, cpus) and _same(wanted.mems, mems):
-        return weight
-    return (
-        tuple(
-            CgroupDifference(kind, str(decided), str(actual))
-            for kind, decided, actual in (
-                (DriftKind.CPUS, wanted.cpus, cpus),
-                (DriftKind.MEMS, wanted.mems, mems),
-            )
-            if not _same(decided, actual) and actual is not None
-        )
-        + weight
-    )
+    return tuple(_differences(wanted, found))
 
 
 def classify(
@@ -157,47 +137,23 @@ def classify(
 
 
 def sentence(title: str, finding: Finding) -> str:
-    """Describe the differences of a container in a sentence.
-
-    Args:
-        title: ``namespace/pod/container``.
-        finding: With a difference.
-    """
-    parts = " and ".join(_describe(one) for one in finding.differences)
+    """Describe the differences of a container, ``namespace/pod/container``."""
+    parts = " and ".join(
+        f"{_FOUND[one.kind]} {one.found or 'none'}, but {one.wanted} was decided"
+        for one in finding.differences
+    )
     return f"{title} {parts}: {_ENDINGS[finding.verdict].format(finding.folder)}"
 
 
-@lru_cache(maxsize=1024)
-def weights_for(shares: int) -> frozenset[int]:
-    """Return each ``cpu.weight`` that some runtime computes from ``cpu.shares``.
-
-    Source:
-        opencontainers/cgroups, ConvertCPUSharesToCgroupV2Value, before and after
-        v0.0.3: a straight line first, then a curve through 1024 and 100.
-    """
-    inside = _clamped(shares)
-    line = 1 + (inside - _MIN_SHARES) * (_MAX_WEIGHT - 1) // (_MAX_SHARES - _MIN_SHARES)
-    log = math.log2(inside)
-    curve = 10 ** ((log * log + 125 * log) / 612 - 7 / 34)
-    # Runtimes differ in how they round.
-    around = (math.floor(curve), math.ceil(curve), math.ceil(curve) + 1)
-    return frozenset((line, *(min(one, _MAX_WEIGHT) for one in around)))
-
-
-def _same(decided: CpuSet | NodeSet, actual: CpuSet | NodeSet | None) -> bool:
-    return not decided.bits or actual is None or decided.bits == actual.bits
-
-
-def _clamped(shares: int) -> int:
-    """Limit shares to the kernel's range, as the kernel does."""
-    return min(max(shares, _MIN_SHARES), _MAX_SHARES)
-
-
-def _weight_difference(
-    shares: int, found: EffectiveResources
-) -> Iterator[CgroupDifference]:
-    kind = DriftKind.SHARES
-    if shares and found.shares not in (None, _clamped(shares)):
+def _differences(wanted: Pin, found: EffectiveResources) -> Iterator[CgroupDifference]:
+    for kind, decided, actual in (
+        (DriftKind.CPUS, wanted.cpus, found.cpus),
+        (DriftKind.MEMS, wanted.mems, found.mems),
+    ):
+        if decided.bits and actual is not None and decided.bits != actual.bits:
+            yield CgroupDifference(kind, str(decided), str(actual))
+    shares, kind = wanted.shares, DriftKind.SHARES
+    if shares and found.shares not in (None, clamped_shares(shares)):
         yield CgroupDifference(kind, str(shares), str(found.shares))
     if shares and found.weights and weights_for(shares).isdisjoint(found.weights):
         yield CgroupDifference(kind, str(shares), f"of weight {found.weights[0]}")
@@ -223,14 +179,3 @@ def _is_confined(
             return asked_for.mems == wanted.mems
         case DriftKind.SHARES:
             return False
-
-
-def _describe(one: CgroupDifference) -> str:
-    found = one.found or "none"
-    match one.kind:
-        case DriftKind.CPUS:
-            return f"may run on CPUs {found}, but was given {one.wanted}"
-        case DriftKind.MEMS:
-            return f"may use memory of nodes {found}, but was given {one.wanted}"
-        case DriftKind.SHARES:
-            return f"has CPU shares {found}, but was given {one.wanted}"

@@ -25,23 +25,14 @@ from nri_resmgr.values import HostError
 
 
 class Inspected(msgspec.Struct, frozen=True):
-    """A container to inspect.
-
-    Attributes:
-        cgroup: The container's cgroup.
-        wanted: Its decided values.
-    """
+    """A container's cgroup to inspect, and its decided values."""
 
     cgroup: CgroupReference
     wanted: Pin
 
 
 class Inspection:
-    """Compares decided values with those that the kernel has in force.
-
-    Args:
-        tree: The host.
-    """
+    """Compares decided values with those that the kernel has in force."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree

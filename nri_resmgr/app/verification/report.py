@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.verification.drift import Finding, Verdict, sentence
@@ -24,30 +24,22 @@ _ENDED: Final = frozenset({Verdict.AS_DECIDED, Verdict.NOT_PINNED})
 _COUNTED: Final = frozenset({Verdict.DRIFTED, Verdict.CONFINED})
 
 
-class DriftCounter(Protocol):
-    """Counts drift; a `Metrics` is one."""
-
-    def drift(self, kind: str, containers: int = 1) -> None:
-        """Count containers by the value that differs."""
-
-
 class DriftReport:
     """Reports findings that have changed since the last report.
 
     Args:
-        history: Stores events.
-        counter: Counts drift; None without metrics.
+        count: Counts a container, by the value that differs; None without metrics.
         suspects: Returns the programs known to write the same values, a sentence each.
     """
 
     def __init__(
         self,
         history: History,
-        counter: DriftCounter | None = None,
+        count: Callable[[str], None] | None = None,
         suspects: Callable[[], Sequence[object]] = tuple,
     ) -> None:
         self._history = history
-        self._counter = counter
+        self._count = count
         self._suspects = suspects
         self._reported: dict[str, Finding] = {}
 
@@ -69,7 +61,7 @@ class DriftReport:
         finding = self._reported[container]
         suspects = "; ".join(map(str, self._suspects())) or _POSSIBLE_CAUSES
         why = (
-            f"{sentence(title, finding)} again after {attempts} updates, so repair is "
+            f"{sentence(title, finding)} again after {attempts} repairs, so repair is "
             f"abandoned: {suspects}"
         )
         log.error("drift.abandoned", container=container, title=title, why=why)
@@ -87,6 +79,6 @@ class DriftReport:
         write = log.info if finding.verdict is Verdict.OFFLINE else log.warning
         write(name, container=container, title=title, kinds=kinds, why=why)
         self._history.note(name, title, why, kinds)
-        if self._counter is not None and finding.verdict in _COUNTED:
+        if self._count is not None and finding.verdict in _COUNTED:
             for kind in finding.kinds:
-                self._counter.drift(kind)
+                self._count(kind)

@@ -5,26 +5,34 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+)
+from functools import partial
 from itertools import islice
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
 from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.app.background.repairs import Repairs
-from nri_resmgr.app.observing.history import History, Row
+from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
+from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.verification.drift import NOT_PINNED, PENDING, Finding, Verdict
 from nri_resmgr.app.verification.inspection import Inspected, Inspection
 from nri_resmgr.app.verification.report import DriftReport
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.ledger import KnowsContainers
-from nri_resmgr.policy.views import ViewedPolicy
-from nri_resmgr.topology import Machine
 
 log = Logger(__name__)
+
+T = TypeVar("T")
 
 GRACE: Final = 2.0
 """Seconds after which a single update has to be in force."""
@@ -35,25 +43,13 @@ _PER_UPDATE: Final = 0.05  # seconds
 # Enough for a thousand updates at once.
 _LONGEST: Final = 60.0  # seconds
 
-# Containers that are inspected in one go, some 2 ms, before the interpreter is free
-# for requests again.
+# Containers that are inspected in one go, some 2 ms, or reported, 4 ms if all of them
+# have drifted, before the interpreter is free for requests again.
 _AT_ONCE: Final = 50
 
 
-class VerifiedPolicy(Protocol):
+class VerifiedPolicy(PolicyInForce, Protocol):
     """The policy whose decisions are verified; a `ResourcePolicy` is one."""
-
-    @property
-    def machine(self) -> Machine:
-        """The present machine."""
-
-    @property
-    def policy(self) -> ViewedPolicy[KnowsContainers]:
-        """The present policy."""
-
-    @property
-    def state(self) -> KnowsContainers:
-        """Its state."""
 
     def send_pins(self, containers: Iterable[str]) -> None:
         """Send the pins of containers to the runtime."""
@@ -63,7 +59,7 @@ class VerifiedPolicy(Protocol):
 
 
 class VerificationOptions(msgspec.Struct, frozen=True):
-    """When to verify, and whether to repair.
+    """Times of verification, and whether to repair.
 
     Attributes:
         interval: Seconds between two rounds.
@@ -84,18 +80,12 @@ class Verification:
     recent or pending update are left for the next round.
 
     Args:
-        verified: The policy and its decisions.
-        inspection: Reads and compares cgroups.
         history: Knows which containers were updated recently.
-        report: Reports findings.
-        options: When to verify, and whether to repair.
 
     Attributes:
         rounds: Number of rounds so far.
         seconds: Duration of reading and comparing in the last round.
         ended: End of the last round, UNIX nanoseconds; 0 before the first.
-        repairs: Repairs of containers, with their attempts.
-        options: When it verifies, and whether it repairs.
     """
 
     def __init__(
@@ -161,13 +151,13 @@ class Verification:
                 findings[key] = _confirmed(before, again.get(key, PENDING))
         self.rounds += 1
         self.ended = time.time_ns()
-        goes_on = self._conclude(findings)
+        goes_on = await self._conclude(findings)
         if log.is_debugged:
             verdicts = {word.value: count for word, count in self.counts().items()}
             log.debug("verification.round", seconds=self.seconds, verdicts=verdicts)
         return goes_on
 
-    def _conclude(self, findings: dict[str, Finding]) -> bool:
+    async def _conclude(self, findings: dict[str, Finding]) -> bool:
         entries = self._verified.state.ledger.entries
         # Containers may have been removed during the round.
         for key in findings.keys() - entries.keys():
@@ -176,10 +166,11 @@ class Verification:
         for part in (self._report, self.repairs, self._inspection):
             part.keep_only(entries.keys())
         now = time.monotonic()
-        for key, finding in findings.items():
-            self._report.found(key, entries[key].spec.title, finding)
-            if finding.verdict is Verdict.AS_DECIDED:
-                self.repairs.well(key, now)
+        async for key, finding in _between_requests(findings.items()):
+            if (entry := self._verified.state.ledger.entries.get(key)) is not None:
+                self._report.found(key, entry.spec.title, finding)
+                if finding.verdict is Verdict.AS_DECIDED:
+                    self.repairs.well(key, now)
         return self.options.repairs and self._repair(now)
 
     def _repair(self, now: float) -> bool:
@@ -188,7 +179,7 @@ class Verification:
         drifted = [
             key
             for key, one in self._findings.items()
-            if one.verdict is Verdict.DRIFTED and key not in pending
+            if one.verdict is Verdict.DRIFTED and key in entries and key not in pending
         ]
         abandoned, goes_on = self.repairs.repair(drifted, now)
         for key in abandoned:
@@ -199,7 +190,7 @@ class Verification:
     async def _inspect(self, only: Collection[str] | None) -> dict[str, Finding]:
         """Inspect all containers, or some whose cgroups are searched again."""
         machine, findings, due = self._verified.machine, dict[str, Finding](), []
-        for key, found in self._to_inspect(only):
+        async for key, found in _between_requests(self._to_inspect(only)):
             if isinstance(found, Finding):
                 findings[key] = found
             else:
@@ -207,8 +198,10 @@ class Verification:
         rest = iter(due)
         while some := tuple(islice(rest, _AT_ONCE)):
             begun = time.perf_counter()
-            findings |= await asyncio.to_thread(
-                self._inspection.inspect, some, machine, afresh=only is not None
+            findings |= await in_thread(
+                partial(
+                    self._inspection.inspect, some, machine, afresh=only is not None
+                )
             )
             self.seconds += time.perf_counter() - begun
         return findings
@@ -230,15 +223,27 @@ class Verification:
             ):
                 yield key, PENDING
             else:
-                yield key, Inspected(_cgroup_reference(entry.spec), pin)
+                spec = entry.spec
+                cgroup = CgroupReference(spec.id, spec.cgroup, spec.pid)
+                yield key, Inspected(cgroup, pin)
 
     def _recently_updated(self) -> set[str]:
         now, recent = time.time_ns(), set[str]()
         for row in self._history.recent(_LONGEST):
             grace = self.options.grace + _PER_UPDATE * len(row.updates)
             if abs(now - row.time) < grace * 1e9:  # abs: clocks can be set back
-                recent.update(_updated_by(row))
+                recent.update(update.container for update in row.updates)
+                if row.kind != "node.synchronized":  # has reasons of all containers
+                    recent.update(reason.container for reason in row.reasons)
         return recent
+
+
+async def _between_requests(rows: Iterable[T]) -> AsyncIterator[T]:
+    """Yield rows, with pauses in which requests are answered."""
+    for number, row in enumerate(rows, 1):
+        yield row
+        if not number % _AT_ONCE:
+            await asyncio.sleep(0)
 
 
 def _confirmed(before: Finding, now: Finding) -> Finding:
@@ -246,13 +251,3 @@ def _confirmed(before: Finding, now: Finding) -> Finding:
     seen = {(one.kind, one.wanted) for one in before.differences}
     is_new = all((one.kind, one.wanted) not in seen for one in now.differences)
     return PENDING if now.differences and is_new else now
-
-
-def _cgroup_reference(spec: ContainerSpec) -> CgroupReference:
-    return CgroupReference(spec.id, spec.cgroup, spec.pid)
-
-
-def _updated_by(row: Row) -> Iterator[str]:
-    yield from (update.container for update in row.updates)
-    if row.kind != "node.synchronized":  # has reasons of all running containers
-        yield from (reason.container for reason in row.reasons)

@@ -4,7 +4,7 @@ A library of its own. `values` are classes as configured, and devices. `block_cl
 resolves classes on the devices of a machine; `cgroup_files` has the files that they
 set.
 
-`read_block_io` of `nri_resmgr.config.blockio` reads goresctrl's files,
+`nri_resmgr.config.blockio` reads classes of documents,
 `find_block_devices` of `nri_resmgr.host.block_devices` finds the devices.
 """
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import attrgetter
+from itertools import compress
 from typing import Final
 
 import msgspec
 
 from nri_resmgr.classes.blockio.cgroup_files import (
     NO_LIMIT_IOPS,
+    V1_NAMES,
+    V2_NAMES,
     Features,
     Settings,
     changed_files,
@@ -43,11 +45,6 @@ class DeviceLimits(msgspec.Struct, frozen=True):
     limits: IoLimits
 
     @property
-    def order(self) -> tuple[int, int]:
-        """Sort key among the devices of a class."""
-        return self.device.number.major, self.device.number.minor
-
-    @property
     def weight(self) -> int | None:
         """The weight; None if the device takes none."""
         return self.limits.weight if self.device.may_weigh else None
@@ -70,7 +67,6 @@ class BlockIoClass(msgspec.Struct, frozen=True):
     """One class, resolved.
 
     Attributes:
-        name: Name of the class.
         weight: On all devices, 10 to 1000; None for the kernel's default.
         devices: Parameters of devices, sorted by number, each device once.
         notices: Differences from what the class asks for.
@@ -123,9 +119,7 @@ class BlockIoClass(msgspec.Struct, frozen=True):
     def unified(self, features: Features, *, by_line: bool = False) -> Unified:
         """Return the class as ``linux.resources.unified``.
 
-        Args:
-            features: Files of the container's cgroup. Cgroup v1 has no unified values.
-            by_line: Whether the runtime writes them line by line; see `as_unified`.
+        Cgroup v1 has no unified values. `as_unified` explains *by_line*.
         """
         files = self.files(features)
         if not features.is_v2:
@@ -134,19 +128,15 @@ class BlockIoClass(msgspec.Struct, frozen=True):
 
     def left_out(self, features: Features) -> tuple[Notice, ...]:
         """Return what the class asks for and the host has no file for."""
-        wanted: Mapping[str, bool] = {
-            features.names.weight: self.weight is not None and not features.weight_file,
-            features.names.device_weight: not features.device_weight_file
+        lacks = (
+            self.weight is not None and not features.weight_file,
+            not features.device_weight_file
             and any(one.weight is not None for one in self.devices),
-            features.names.throttle: not features.has_throttles
-            and any(one.throttles() for one in self.devices),
-        }
-        why = "cgroups of this host have no such file, so it is not set"
-        return tuple(
-            Notice(NoticeKind.NO_FILE, name, why)
-            for name, lacks in wanted.items()
-            if lacks
+            not features.has_throttles and any(one.throttles() for one in self.devices),
         )
+        why = "cgroups of this host have no such file, so it is not set"
+        names = compress(V2_NAMES if features.is_v2 else V1_NAMES, lacks)
+        return tuple(Notice(NoticeKind.NO_FILE, name, why) for name in names)
 
 
 def changes(
@@ -154,13 +144,7 @@ def changes(
 ) -> Files:
     """Return the lines to write for a running container that changes its class.
 
-    Args:
-        old: The old class; None for none.
-        new: The new class; None for none.
-        features: The files of its cgroup.
-
-    Returns:
-        Only differences; what *new* does not set is reset to the kernel's default.
+    What *new* does not set is reset to the kernel's default.
     """
     before = old.files(features) if old else {}
     return changed_files(before, new.files(features) if new else {}, features)
@@ -179,13 +163,7 @@ def resolve(
 ) -> dict[str, BlockIoClass]:
     """Resolve classes on the devices of a machine.
 
-    Args:
-        config: The configured classes.
-        devices: The devices that match each of `patterns_of`; a missing pattern matches
-            nothing.
-
-    Returns:
-        All classes. Missing devices are left out, with a notice.
+    Missing devices are left out, with a notice.
 
     Source:
         goresctrl, ``pkg/blockio``: sets apply in their order, parameter by parameter
@@ -208,16 +186,11 @@ def _resolve(
             notices |= dict.fromkeys(found.notices)
             for device in found.devices:
                 earlier = limits.get(device.number)
-                limits[device.number] = _limited(device, one.limits, earlier)
-    by_number = sorted(limits.values(), key=attrgetter("order"))
+                wanted = one.limits.over(earlier.limits) if earlier else one.limits
+                limits[device.number] = DeviceLimits(device, wanted)
+    by_number = [limits[number] for number in sorted(limits)]
     notices |= dict.fromkeys(_weightless(by_number))
     return BlockIoClass(name, weight, tuple(by_number), tuple(notices))
-
-
-def _limited(
-    device: BlockDevice, limits: IoLimits, earlier: DeviceLimits | None
-) -> DeviceLimits:
-    return DeviceLimits(device, limits.over(earlier.limits) if earlier else limits)
 
 
 def _weightless(limits: Iterable[DeviceLimits]) -> Iterable[Notice]:

@@ -36,28 +36,17 @@ _DEFAULT_WEIGHTS: Final = {
 }
 
 
-class FileNames(msgspec.Struct, frozen=True):
-    """The usual names of files, for notices that they are missing."""
-
-    weight: str
-    device_weight: str
-    throttle: str
-
-
-_NAMES: Final = {
-    True: FileNames("io.weight", "io.bfq.weight", _MAX_FILE),
-    False: FileNames("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"]),
-}
+# The usual names of the files for a weight, weights of devices, and throttles.
+V2_NAMES: Final = ("io.weight", "io.bfq.weight", _MAX_FILE)
+V1_NAMES: Final = ("blkio.weight", "blkio.weight_device", _V1_THROTTLES["rbps"])
 
 
 class Features(msgspec.Struct, frozen=True):
     """The files that a container's cgroup has.
 
     Attributes:
-        is_v2: Whether it is a cgroup v2.
         weight_file: The file of the weight on all devices; empty for none.
         device_weight_file: The file of weights of single devices; empty for none.
-        has_throttles: Whether devices can be throttled.
     """
 
     is_v2: bool
@@ -77,11 +66,6 @@ class Features(msgspec.Struct, frozen=True):
         return cls(
             is_v2, weight, device if device in present else "", throttle in present
         )
-
-    @property
-    def names(self) -> FileNames:
-        """The usual names of files of this cgroup version."""
-        return _NAMES[self.is_v2]
 
     def throttle(self, key: str, device: str) -> tuple[str, str, str]:
         """Return the place in `Settings` of a key of ``io.max``."""
@@ -152,8 +136,7 @@ def settings_of(files: Files) -> Settings:
 def changed_files(before: Files, after: Files, features: Features) -> Files:
     """Return the lines that change a cgroup from *before* to *after*.
 
-    Returns:
-        Only differences; what *after* does not set is reset to the kernel's default.
+    What *after* does not set is reset to the kernel's default.
     """
     old, new = settings_of(before), settings_of(after)
     gone = {key: features.cleared(key) for key in old if key not in new}

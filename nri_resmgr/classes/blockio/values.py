@@ -34,16 +34,9 @@ class IoLimits(msgspec.Struct, frozen=True):
 
     def over(self, earlier: IoLimits) -> IoLimits:
         """Return these parameters, and those of *earlier* that are unset here."""
-        return IoLimits(
-            *(_first(getattr(self, n), getattr(earlier, n)) for n in _NAMES)
-        )
-
-
-_NAMES: Final = ("weight", "read_bps", "write_bps", "read_iops", "write_iops")
-
-
-def _first(later: int | None, earlier: int | None) -> int | None:
-    return earlier if later is None else later
+        given = msgspec.structs.asdict(self).items()
+        here = {name: value for name, value in given if value is not None}
+        return msgspec.structs.replace(earlier, **here)
 
 
 class ParameterSet(msgspec.Struct, frozen=True):
@@ -63,7 +56,7 @@ BlockIoConfig: TypeAlias = Mapping[str, tuple[ParameterSet, ...]]
 """Classes by name. Later sets of a class override earlier ones."""
 
 
-class DeviceNumber(msgspec.Struct, frozen=True):
+class DeviceNumber(msgspec.Struct, frozen=True, order=True):
     """The number that names a block device in the kernel's files.
 
     >>> str(DeviceNumber(8, 16))
@@ -81,7 +74,6 @@ class BlockDevice(msgspec.Struct, frozen=True):
     """A whole disk, or what the kernel treats like one.
 
     Attributes:
-        number: Major and minor number.
         name: The kernel's name, as ``sda``, for messages.
         scheduler: Its I/O scheduler, ``none`` for none; empty if unknown.
     """
@@ -92,7 +84,7 @@ class BlockDevice(msgspec.Struct, frozen=True):
 
     @property
     def may_weigh(self) -> bool:
-        """Whether its scheduler accepts weights, as far as known.
+        """True if its scheduler accepts weights, as far as known.
 
         With another scheduler the kernel refuses the weight, and then the runtime the
         container.
@@ -112,13 +104,7 @@ class NoticeKind(enum.StrEnum):
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """A difference from what a class asks for, to be reported.
-
-    Attributes:
-        kind: Its kind.
-        subject: The pattern, device or file.
-        why: The reason, and what would help.
-    """
+    """A difference from what a class asks for, to be reported."""
 
     kind: NoticeKind
     subject: str
@@ -129,12 +115,7 @@ class Notice(msgspec.Struct, frozen=True):
 
 
 class MatchedDevices(msgspec.Struct, frozen=True):
-    """The devices that match a pattern on a machine.
-
-    Attributes:
-        devices: The devices, each once.
-        notices: What was left out or replaced.
-    """
+    """The devices that match a pattern on a machine."""
 
     devices: tuple[BlockDevice, ...] = ()
     notices: tuple[Notice, ...] = ()

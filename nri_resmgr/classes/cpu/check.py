@@ -1,4 +1,4 @@
-"""What a machine cannot do of what CPU classes ask for."""
+"""Requests of CPU classes that a machine cannot fulfil."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from nri_resmgr.classes.cpu.facts import (
     CpuKnobFacts,
 )
 from nri_resmgr.classes.cpu.sst import CLOSES
+from nri_resmgr.classes.cpu.turbo import cpu_words
 from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import KiloHertz
 
@@ -40,10 +41,8 @@ class CpuClassProblem(msgspec.Struct, frozen=True, kw_only=True):
     """A setting of a class that a machine cannot apply, or only in part.
 
     Attributes:
-        cpu_class: The name of the class.
         key: The key in the document, as ``maxFreq``.
         file: The kernel's file for the setting, or for its accepted values.
-        why: The reason, with the limit and what would help.
         is_error: Whether the setting has no effect at all. Otherwise it is applied in
             part, or within limits.
     """
@@ -166,14 +165,7 @@ def _found(
     policies: Sequence[CpufreqPolicy],
     why: _Why,
 ) -> Iterator[CpuClassProblem]:
-    """Yield one problem for all policies that have it; an error if all have.
-
-    Args:
-        one: The class.
-        place: The key of the document, and the file of a policy.
-        policies: All policies.
-        why: Returns the reason against the setting on a policy; empty for none.
-    """
+    """Yield one problem for all policies that have it; an error if all have."""
     key, file = place
     bad = [policy for policy in policies if why(policy)]
     if bad:
@@ -220,11 +212,8 @@ def _pair(
     one: CpuClass, policies: Sequence[CpufreqPolicy]
 ) -> Iterator[CpuClassProblem]:
     for policy in policies:
-        words = {
-            FrequencyWord.MIN: policy.min,
-            FrequencyWord.BASE: policy.base,
-            FrequencyWord.TURBO: policy.max,
-        }
+        # As without other classes: this is about the class itself.
+        words = cpu_words(policy, one, one.turbo_priority)
         low, high = (
             words[wanted] if isinstance(wanted, FrequencyWord) else wanted
             for wanted in (one.min, one.max)

@@ -40,10 +40,7 @@ class BadFrequency(InputError):
 
 
 def parse_frequency(text: str) -> Frequency | None:
-    """Read a frequency in any letter case, rounded down to kHz.
-
-    Returns:
-        None for 0, which means not to set it.
+    """Read a frequency in any letter case, rounded down to kHz; None for 0, not to set.
 
     Raises:
         BadFrequency: The text is no frequency.

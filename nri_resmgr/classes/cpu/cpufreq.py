@@ -11,12 +11,13 @@ from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord
 from nri_resmgr.classes.cpu.facts import CpufreqPolicy, CpuKnobFacts
 from nri_resmgr.classes.cpu.turbo import (
     InUse,
+    Range,
     TurboArbiter,
     cpu_words,
     in_use,
-    resolved,
+    resolved_range,
 )
-from nri_resmgr.values import CpuSet, KiloHertz
+from nri_resmgr.values import CpuSet
 
 PERFORMANCE: Final = "performance"
 """The most demanding governor, and the most demanding preference."""
@@ -48,8 +49,6 @@ class SharedPolicy(msgspec.Struct, frozen=True):
     """A frequency policy whose CPUs are in classes with different settings.
 
     Attributes:
-        folder: The folder of the policy.
-        cpus: Its online CPUs.
         classes: Names of the classes; empty text for CPUs without one.
     """
 
@@ -71,7 +70,8 @@ def cpufreq_files(
     for policy in facts.policies:
         if sharers := _sharers(policy, homes):
             top = arbiter.top(policy)
-            key = (tuple(sharers), top, *_properties(policy))
+            limits = (policy.min, policy.max, policy.base)
+            key = (tuple(sharers), top, *limits, policy.governors, policy.epps)
             if key not in known:
                 known[key] = tuple(_texts(tuple(sharers.values()), policy, top))
             for name, text in known[key]:
@@ -115,10 +115,6 @@ def _sharers(
     found = [homes.get(cpu, _NO_CLASS) for cpu in policy.cpus]
     sharers = {one.name: one for one in found}
     return {} if sharers.keys() == {_NO_CLASS.name} else sharers
-
-
-def _properties(policy: CpufreqPolicy) -> tuple[object, ...]:
-    return policy.min, policy.max, policy.base, policy.governors, policy.epps
 
 
 def _texts(
@@ -168,23 +164,14 @@ def _demand(epp: str) -> int:
     return int(epp) if epp.isdecimal() else _EPPS.get(epp, _MIDDLE)
 
 
-def _limits(
-    sharers: Sequence[CpuClass], policy: CpufreqPolicy, top: int
-) -> tuple[KiloHertz | None, KiloHertz | None]:
-    pairs = [_limits_of(one, policy, top) for one in sharers]
+def _limits(sharers: Sequence[CpuClass], policy: CpufreqPolicy, top: int) -> Range:
+    pairs = []
+    for one in sharers:
+        words = cpu_words(policy, one, top)
+        wanted = (one.min, one.max)
+        pairs.append(resolved_range(wanted, words, policy.min, policy.max))
     lows = [low for low, _ in pairs if low is not None]
     highs = [high for _, high in pairs if high is not None]
     # A class without a maximum must not be slowed down by one that has one.
     is_capped = len(highs) == len(pairs)
     return max(lows, default=None), max(highs) if is_capped else None
-
-
-def _limits_of(
-    one: CpuClass, policy: CpufreqPolicy, top: int
-) -> tuple[KiloHertz | None, KiloHertz | None]:
-    words = cpu_words(policy, one, top)
-    low = resolved(one.min, words, policy.min, policy.max)
-    high = resolved(one.max, words, policy.min, policy.max)
-    if low is not None and high is not None:
-        low = min(low, high)
-    return low, high

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Mapping
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, TurboDomain
 from nri_resmgr.classes.cpu.cpufreq import cpufreq_files
 from nri_resmgr.classes.cpu.facts import CPU_ROOT, CpuKnobFacts, UncoreDomain
-from nri_resmgr.classes.cpu.turbo import InUse, TurboArbiter, Words, in_use, resolved
-from nri_resmgr.values import CpuSet, KiloHertz
+from nri_resmgr.classes.cpu.turbo import (
+    InUse,
+    TurboArbiter,
+    Words,
+    in_use,
+    resolved_range,
+)
+from nri_resmgr.values import CpuSet
 
 
 def desired(
@@ -17,20 +23,13 @@ def desired(
     facts: CpuKnobFacts,
     domain: TurboDomain = TurboDomain.PACKAGE,
 ) -> Mapping[str, str]:
-    """Return the wanted contents of files, in the order of writing.
+    """Return the wanted contents of files by path, in the order of writing.
+
+    Each CPU is in one class at most. CPUs of members that are not among *classes* stay
+    unchanged; *domain* is the scope in which classes compete for turbo.
 
     Settings that a driver does not offer are left out, as are CPUs that it does not
     have; `nri_resmgr.classes.cpu.check` reports them.
-
-    Args:
-        classes: Classes by name.
-        members: Class to its CPUs, each of which is in one class at most. The CPUs of
-            names that are not among *classes* stay unchanged.
-        facts: What the machine has.
-        domain: Scope in which classes compete for turbo.
-
-    Returns:
-        Path on the host to text.
 
     Source:
         Linux, Documentation/admin-guide/pm: cpufreq.rst, intel_pstate.rst,
@@ -72,7 +71,13 @@ def uncore_files(used: InUse, facts: CpuKnobFacts) -> Iterator[tuple[str, str]]:
     """
     for domain in facts.uncore:
         words = uncore_words(domain, facts)
-        pairs = [_limits(one, domain, words) for one, its in used if its & domain.cpus]
+        pairs = [
+            resolved_range(
+                (one.uncore_min, one.uncore_max), words, domain.min, domain.max
+            )
+            for one, its in used
+            if its & domain.cpus
+        ]
         low = max((low for low, _ in pairs if low is not None), default=None)
         high = max((high for _, high in pairs if high is not None), default=None)
         if low is not None:
@@ -90,13 +95,3 @@ def uncore_words(domain: UncoreDomain, facts: CpuKnobFacts) -> Words:
         FrequencyWord.BASE: max(bases, default=None),
         FrequencyWord.TURBO: domain.max,
     }
-
-
-def _limits(
-    one: CpuClass, domain: UncoreDomain, words: Words
-) -> tuple[KiloHertz | None, KiloHertz | None]:
-    low = resolved(one.uncore_min, words, domain.min, domain.max)
-    high = resolved(one.uncore_max, words, domain.min, domain.max)
-    if low is not None and high is not None:
-        low = min(low, high)
-    return low, high

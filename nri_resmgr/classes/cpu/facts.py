@@ -1,4 +1,4 @@
-"""What can be set about the CPUs of a machine, and within which limits."""
+"""The settings that the CPUs of a machine have, and their limits."""
 
 from __future__ import annotations
 
@@ -22,11 +22,8 @@ class CpufreqPolicy(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         folder: The folder of its files, by the host's path.
         cpus: Its online CPUs; one on most machines.
-        driver: The scaling driver.
-        min: The lowest frequency of the hardware.
         max: The highest frequency, with turbo if that is on.
         base: The guaranteed frequency; None if the driver does not report it.
-        governors: The governors of the kernel.
         governor: The governor in force when this was read.
         epps: Words for the energy performance preference; empty without it.
     """
@@ -46,7 +43,6 @@ class IdleStates(msgspec.Struct, frozen=True):
     """CPUs with the same idle states.
 
     Attributes:
-        cpus: The CPUs.
         names: Names of the states, by the kernel's number: ``POLL``, ``C1``, ``C6``.
     """
 
@@ -59,7 +55,6 @@ class UncoreDomain(msgspec.Struct, frozen=True):
 
     Attributes:
         folder: The folder of its files, by the host's path.
-        cpus: The online CPUs that it serves.
         min: The lowest frequency at boot.
         max: The highest frequency at boot.
     """
@@ -71,7 +66,7 @@ class UncoreDomain(msgspec.Struct, frozen=True):
 
 
 class CpuKnobFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What CPU classes need to know about a machine.
+    """Facts about a machine that CPU classes depend on.
 
     Attributes:
         policies: Frequency policies by lowest CPU; empty without a cpufreq driver.

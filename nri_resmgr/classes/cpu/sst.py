@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import msgspec
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.turbo import InUse, Words, in_use, resolved
+from nri_resmgr.classes.cpu.turbo import InUse, Words, in_use, resolved_range
 from nri_resmgr.topology.speed_select import Clos, ClosOrder, Feature, Punit
 from nri_resmgr.values import CpuSet, KiloHertz
 
@@ -33,12 +33,8 @@ def desired_punits(
     numbers of classes of service, cores are assigned to these and nothing else is
     changed.
 
-    A core whose threads are in several classes has the lowest class of service.
-
-    Args:
-        classes: Classes by name.
-        members: Class to its CPUs, each of which is in one class at most.
-        facts: What the machine has, with the original state of punits.
+    A core whose threads are in several classes has the lowest class of service. The
+    facts have to have the original state of punits.
 
     Source:
         nri-plugins, Priority Core Turbo; Linux,
@@ -64,53 +60,6 @@ def punit_words(punit: Punit, facts: CpuKnobFacts) -> Words:
         FrequencyWord.BASE: max(bases, default=None),
         FrequencyWord.TURBO: max(highs, default=None),
     }
-
-
-def high_priority_classes(
-    classes: Mapping[str, CpuClass], facts: CpuKnobFacts
-) -> frozenset[str]:
-    """Return the names of the classes whose cores get the most turbo.
-
-    If other programs set up the classes of service, this is the one with the highest
-    maximum, the first of equal ones.
-    """
-    if priorities := _priorities(classes):
-        high = priorities.get(PctPriority.HIGH)
-        return frozenset({high.name} if high else ())
-    named = {
-        one.name: one.sst_clos
-        for one in classes.values()
-        if one.sst_clos is not None and one.sst_clos < CLOSES
-    }
-    tables = [punit.clos for punit in facts.punits if punit.clos]
-    if not named or not tables:
-        return frozenset()
-    best = max(set(named.values()), key=lambda number: _rank(tables[0], number))
-    return frozenset(name for name, number in named.items() if number == best)
-
-
-def capacity_of(
-    name: str, classes: Mapping[str, CpuClass], facts: CpuKnobFacts, free: CpuSet
-) -> int:
-    """Return how many of *free* CPUs a class of Speed Select can use.
-
-    A class with high priority: on each punit as many as reach the highest turbo
-    together. Another class: all of them. A class without Speed Select: 0.
-
-    Source:
-        nri-plugins, capacity of published CPU classes.
-    """
-    one = classes[name]
-    if one.pct_priority is None and one.sst_clos is None:
-        return 0
-    if name not in high_priority_classes(classes, facts):
-        return len(free)
-    is_managed = one.pct_priority is not None
-    return sum(
-        min(_guaranteed(punit), len(punit.cpus & free))
-        for punit in facts.punits
-        if is_managed or punit.turbo is Feature.ON
-    )
 
 
 def _priorities(classes: Mapping[str, CpuClass]) -> dict[PctPriority, CpuClass]:
@@ -167,13 +116,10 @@ def _members(
 ) -> list[CpuSet]:
     """Return the CPUs of each class of service, by whole cores.
 
-    Args:
-        punit: The punit.
-        facts: Has the CPUs of each core.
-        number_of: Returns the class of service of a CPU; None for the present one.
+    *number_of* returns the class of service of a CPU; None for the present one.
     """
     found = [clos.cpus for clos in punit.clos]
-    for core in _cores(punit, facts):
+    for core in filter(None, (core & punit.cpus for core in facts.cores)):
         numbers = [n for cpu in core if (n := number_of(cpu)) is not None]
         if numbers:
             found = [cpus - core for cpus in found]
@@ -181,17 +127,9 @@ def _members(
     return found
 
 
-def _cores(punit: Punit, facts: CpuKnobFacts) -> Iterator[CpuSet]:
-    return (core & punit.cpus for core in facts.cores if core & punit.cpus)
-
-
 def _limited(one: CpuClass, words: Words, cpus: CpuSet) -> Clos:
-    low, high = (
-        resolved(wanted, words, None, None)
-        for wanted in (one.pct_min or one.min, one.pct_max or one.max)
-    )
-    if low is not None and high is not None:
-        low = min(low, high)
+    wanted = (one.pct_min or one.min, one.pct_max or one.max)
+    low, high = resolved_range(wanted, words, None, None)
     return Clos(0, _ratio(low), _ratio(high), cpus)
 
 
@@ -201,15 +139,3 @@ def _ratio(frequency: KiloHertz | None) -> KiloHertz | None:
         return None
     ratio = frequency // 100_000
     return KiloHertz(ratio * 100_000) if 0 < ratio < _NO_LIMIT else None
-
-
-def _rank(table: tuple[Clos, ...], number: int) -> tuple[float, int]:
-    limit = table[number].max
-    return (float("inf") if limit is None else limit), -number
-
-
-def _guaranteed(punit: Punit) -> int:
-    """Return how many cores of a punit reach its highest turbo together."""
-    if punit.turbo is not Feature.UNSUPPORTED and punit.buckets:
-        return punit.buckets[0].cores
-    return len(punit.base_cpus)

@@ -17,6 +17,9 @@ from nri_resmgr.values import CpuSet, KiloHertz
 InUse: TypeAlias = Sequence[tuple[CpuClass, CpuSet]]
 """Classes in use, each with its CPUs."""
 
+Range: TypeAlias = tuple[KiloHertz | None, KiloHertz | None]
+"""Minimum and maximum; None where it is not set."""
+
 Words: TypeAlias = Mapping[FrequencyWord, KiloHertz | None]
 """Frequencies that the words mean; None where unknown."""
 
@@ -55,10 +58,7 @@ def cpu_words(policy: CpufreqPolicy, one: CpuClass, top: int) -> Words:
 
     A class of lower priority gets the base frequency as turbo, if it is known.
 
-    Args:
-        policy: The frequency policy.
-        one: The class.
-        top: The highest priority in use there; see `TurboArbiter.top`.
+    *top* is the highest priority in use there; see `TurboArbiter.top`.
     """
     wins = one.turbo_priority >= top
     return {
@@ -68,20 +68,28 @@ def cpu_words(policy: CpufreqPolicy, one: CpuClass, top: int) -> Words:
     }
 
 
-def resolved(
+def resolved_range(
+    wanted: tuple[Frequency | None, Frequency | None],
+    words: Words,
+    low: KiloHertz | None,
+    high: KiloHertz | None,
+) -> Range:
+    """Return the minimum and maximum of a class, with the minimum not above the other.
+
+    *low* and *high* are the limits; None where they are unknown.
+    """
+    least, most = (_resolved(one, words, low, high) for one in wanted)
+    if least is not None and most is not None:
+        least = min(least, most)
+    return least, most
+
+
+def _resolved(
     wanted: Frequency | None,
     words: Words,
     low: KiloHertz | None,
     high: KiloHertz | None,
 ) -> KiloHertz | None:
-    """Return a frequency within limits; None if it is not wanted or not known.
-
-    Args:
-        wanted: The frequency in the class.
-        words: The frequencies that words mean here.
-        low: The lowest possible frequency; None if unknown.
-        high: The highest possible frequency; None if unknown.
-    """
     found = words[wanted] if isinstance(wanted, FrequencyWord) else wanted
     if found is None:
         return None

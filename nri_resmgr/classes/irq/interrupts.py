@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.values import CpuSet, PolicyError
-from nri_resmgr.values.globs import check_glob, glob_pattern
+from nri_resmgr.values.globs import glob_pattern
 
 ALL: Final = ("*",)
 """The default of ``controllableInterrupts``."""
@@ -24,7 +24,6 @@ class Interrupt(msgspec.Struct, frozen=True):
     """A numbered interrupt.
 
     Attributes:
-        number: As in ``/proc/irq``.
         name: Its chip and devices, single blanks between the words:
             ``PCI-MSIX-0000:00:04.0 1-edge eth0-rx-0``.
         cpus: The CPUs that may take it, without any change of this daemon.
@@ -45,35 +44,18 @@ class Interrupt(msgspec.Struct, frozen=True):
 
 @dataclass(eq=False)
 class DeniedInterrupt(PolicyError):
-    """A pattern matches an interrupt that ``controllableInterrupts`` leaves out.
-
-    Attributes:
-        pattern: The pattern in the request.
-        number: Number of the interrupt.
-        name: Name of the interrupt.
-        controllable: Patterns of interrupts that may be moved.
-    """
+    """A pattern matches an interrupt that ``controllableInterrupts`` leaves out."""
 
     pattern: str
-    number: int
-    name: str
+    interrupt: Interrupt
     controllable: tuple[str, ...]
 
     def __str__(self) -> str:
         return (
-            f"{self.pattern!r} names interrupt {self.number} ({self.name}), which "
-            f"controllableInterrupts {list(self.controllable)} leaves out; to help, "
-            "name fewer interrupts, or allow this one"
+            f"{self.pattern!r} names {self.interrupt}, which controllableInterrupts "
+            f"{list(self.controllable)} leaves out; to help, name fewer interrupts, or "
+            "allow this one"
         )
-
-
-def check_pattern(pattern: str) -> None:
-    """Check that a pattern can match anything.
-
-    Raises:
-        BadGlob: A set of characters in it has no end.
-    """
-    check_glob(pattern)
 
 
 def is_named(interrupt: Interrupt, pattern: str) -> bool:
@@ -100,10 +82,7 @@ def check_allowed(
 ) -> None:
     """Check that patterns match only interrupts that may be moved.
 
-    Args:
-        patterns: The patterns of a container or a balloon type.
-        interrupts: The interrupts of the machine.
-        controllable: Patterns of interrupts that may be moved; empty for all.
+    If none are *controllable*, all may be moved.
 
     Raises:
         DeniedInterrupt: Another one matches; the lowest of them is reported.
@@ -113,7 +92,7 @@ def check_allowed(
         if not _is_controllable(one, controllable):
             for pattern in asked:
                 if is_named(one, pattern):
-                    raise DeniedInterrupt(pattern, one.number, one.name, controllable)
+                    raise DeniedInterrupt(pattern, one, controllable)
 
 
 def controlled(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -18,9 +17,6 @@ _LONGEST: Final = 480
 _LIST: Final = "IRQBALANCE_BANNED_CPULIST="
 _MASK: Final = "IRQBALANCE_BANNED_CPUS="
 _BAN: Final = ("-i", "--banirq")
-
-ASK: Final = "setup"
-"""The request for its present bans."""
 
 
 class Bans(msgspec.Struct, frozen=True):
@@ -44,10 +40,8 @@ class Bans(msgspec.Struct, frozen=True):
 def bans_of_process(environ: str, arguments: str, default: CpuSet) -> Bans:
     """Return the bans that an irqbalance was started with.
 
-    Args:
-        environ: Text of ``/proc/PID/environ``.
-        arguments: Text of ``/proc/PID/cmdline``.
-        default: CPUs of ``isolcpus=`` and ``nohz_full=``, which it bans by default.
+    *default* are the CPUs of ``isolcpus=`` and ``nohz_full=``, which it bans by itself;
+    the texts are ``environ`` and ``cmdline`` of ``/proc/PID``.
 
     Source:
         irqbalance(1), ENVIRONMENT VARIABLES.
@@ -62,27 +56,6 @@ def bans_of_process(environ: str, arguments: str, default: CpuSet) -> Bans:
     except InputError:
         cpus = default
     return Bans(cpus, frozenset(_banned(arguments.split("\0"))))
-
-
-def bans_of_reply(text: str) -> Bans | None:
-    """Return the present bans of an irqbalance; None if the reply has none.
-
-    Args:
-        text: Its reply, as ``SLEEP 10 IRQ 43 LOAD 0 DIFF 0 CLASS 0 BANNED 00000003``.
-
-    Source:
-        irqbalance(1), API.
-    """
-    words = text.replace("\0", "").split()
-    pairs = list(pairwise(words))
-    try:
-        cpus = next(
-            CpuSet.from_mask(after) for word, after in pairs if word == "BANNED"
-        )
-    except (StopIteration, InputError):
-        return None
-    numbers = (after for word, after in pairs if word == "IRQ")
-    return Bans(cpus, frozenset(int(one) for one in numbers if one.isdecimal()))
 
 
 def bans_for(placement: InterruptPlacement, irq_cpus: InterruptCpus) -> Bans:
@@ -106,11 +79,6 @@ def misplaced_interrupts(
 
     It puts each interrupt that it may move on one CPU of its choice, which is right
     unless that CPU is spared. Banned interrupts must be where they were placed.
-
-    Args:
-        placement: The wanted placement.
-        present: The interrupts with their present CPUs.
-        irq_cpus: The CPUs for interrupts.
     """
     pinned = bans_for(placement, irq_cpus).interrupts
     return tuple(
@@ -127,10 +95,6 @@ def misplaced_interrupts(
 
 def requests_for(bans: Bans, own: Bans) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """Return the requests that give an irqbalance its bans.
-
-    Args:
-        bans: All wanted bans.
-        own: The bans that it was started with.
 
     Returns:
         The requests, and the numbers of interrupts that do not fit into them: the

@@ -1,4 +1,7 @@
-"""CPUs for interrupts: by containers, by balloons, and away from isolated CPUs."""
+"""CPUs for interrupts: by containers, by balloons, and away from isolated CPUs.
+
+Callers pass only interrupts that may be moved; see `controlled`.
+"""
 
 from __future__ import annotations
 
@@ -76,12 +79,6 @@ def without_cpus(
 
     This is what ``irq-load-balancing.crio.io: disable`` asks for. Claimed interrupts
     stay where they are claimed.
-
-    Args:
-        placement: The placement by other requests.
-        interrupts: The interrupts that may be moved.
-        masked: CPUs that take no interrupts.
-        irq_cpus: The CPUs for interrupts.
     """
     if not masked:
         return placement
@@ -115,14 +112,6 @@ def _default_without(
     return default - masked or placement.default
 
 
-class _Sets(msgspec.Struct, frozen=True):
-    """CPUs whose requests match one interrupt, by kind of request."""
-
-    before: CpuSet
-    claimed: CpuSet
-    masked: CpuSet
-
-
 def placed_for_containers(
     interrupts: Iterable[Interrupt],
     containers: Sequence[ContainerCpus],
@@ -134,24 +123,19 @@ def placed_for_containers(
     those that claim it take it, if any does; else all except those that mask it. An
     interrupt that no request matches stays unchanged.
 
-    Args:
-        interrupts: The interrupts that may be moved.
-        containers: The containers with exclusive CPUs and such requests.
-        irq_cpus: The CPUs for interrupts.
-
     Source:
         nri-plugins, topology-aware policy, ``irq-affinity.go``.
     """
     cpus, claimed, unplaced = {}, [], []
     for one in interrupts:
-        sets = _sets(one, containers)
-        if not (sets.before or sets.claimed or sets.masked):
+        never, claims, masked = _sets(one, containers)
+        if not (never or claims or masked):
             continue
-        if sets.claimed:
+        if claims:
             claimed.append(one.number)
-            left = (irq_cpus.available - sets.before) & sets.claimed
+            left = (irq_cpus.available - never) & claims
         else:
-            left = irq_cpus.free - sets.before - sets.masked
+            left = irq_cpus.free - never - masked
         if left:
             cpus[one.number] = left
         else:
@@ -159,7 +143,10 @@ def placed_for_containers(
     return InterruptPlacement(cpus, frozenset(claimed), tuple(unplaced))
 
 
-def _sets(interrupt: Interrupt, containers: Sequence[ContainerCpus]) -> _Sets:
+def _sets(
+    interrupt: Interrupt, containers: Sequence[ContainerCpus]
+) -> tuple[CpuSet, CpuSet, CpuSet]:
+    """Return the CPUs that mask an interrupt first, claim it, and mask it."""
     before = claimed = masked = NO_CPUS
     for one in containers:
         affinity = one.affinity
@@ -170,7 +157,7 @@ def _sets(interrupt: Interrupt, containers: Sequence[ContainerCpus]) -> _Sets:
                 before |= one.cpus
             else:
                 masked |= one.cpus
-    return _Sets(before, claimed, masked)
+    return before, claimed, masked
 
 
 def placed_for_balloons(
@@ -183,11 +170,6 @@ def placed_for_balloons(
     An interrupt goes to the balloons that claim it; else to the sinks; else away
     from isolating balloons, if it is on any CPU that the policy works with. Balloons
     without CPUs do not count. An interrupt to which no rule applies stays unchanged.
-
-    Args:
-        interrupts: The interrupts that may be moved.
-        balloons: All balloons.
-        irq_cpus: The CPUs for interrupts.
 
     Source:
         nri-plugins, balloons policy, ``irqClaim`` and ``irqMode``.

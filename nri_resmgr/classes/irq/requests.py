@@ -33,7 +33,7 @@ class IrqAffinity(
 class IrqRequest(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """What an annotation asks for; `ClassRequest` has the other two fields."""
+    """The request of an annotation; `ClassRequest` has the other two fields."""
 
     affinity: IrqAffinity
     key: str = ""
@@ -48,7 +48,7 @@ class ContainerCpus(msgspec.Struct, frozen=True):
 
 
 class IrqMode(enum.StrEnum):
-    """Whether the CPUs of a balloon take unclaimed interrupts."""
+    """Treatment of unclaimed interrupts by the CPUs of a balloon."""
 
     SINK = "sink"
     ISOLATE = "isolate"
@@ -58,7 +58,6 @@ class IrqRule(msgspec.Struct, frozen=True):
     """The options of a balloon type about interrupts.
 
     Attributes:
-        claim: Patterns of interrupts for its CPUs.
         mode: Whether its CPUs take all other interrupts, or none; None for neither.
     """
 

@@ -49,7 +49,6 @@ class Isolation(msgspec.Struct, frozen=True):
     """One aspect of a container's isolation.
 
     Attributes:
-        what: The aspect.
         setting: The value in the form of its annotation.
         cpus: The CPUs that it applies to: the shared ones for shared CPUs.
     """
@@ -77,13 +76,7 @@ def aspects_of(request: IsolationRequest) -> tuple[Aspect, ...]:
 
 
 def isolations_of(one: Isolated, cpus: CpuSet, machine: Machine) -> Iterator[Isolation]:
-    """Yield the aspects of a container's isolation.
-
-    Args:
-        one: The container and its exclusive CPUs.
-        cpus: All CPUs that it may run on, with the shared ones.
-        machine: The machine.
-    """
+    """Yield the aspects of a container's isolation."""
     request = one.request
     for what in aspects_of(request):
         match what:

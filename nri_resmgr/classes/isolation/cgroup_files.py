@@ -6,8 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from nri_resmgr.classes.isolation.partitions import (
+    EXCLUSIVE,
+    NO_FILE,
+    PARTITION,
+    PartitionKind,
+    PartitionWish,
+    folders_above,
+    handed_down,
+)
 from nri_resmgr.classes.isolation.requests import Isolated
-from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values import CpuSet
 
 
 class CgroupPaths(msgspec.Struct, frozen=True):
@@ -44,9 +53,7 @@ def cgroup_files(
     switch in each cgroup, which has an effect only if it is off in all cgroups above.
     The CPUs of ``isolcpus=`` are never balanced.
 
-    Args:
-        placed: Cgroups and their containers.
-        isolated: The CPUs of ``isolcpus=``.
+    *isolated* are the CPUs of ``isolcpus=``.
 
     Source:
         Linux, Documentation/admin-guide/cgroup-v2.rst, "Cpuset Interface Files";
@@ -55,15 +62,16 @@ def cgroup_files(
     files: dict[str, str] = {}
     for place, one in placed:
         if one.request.unlimited or one.request.shared:
-            name, text = _no_quota(place)
+            v1 = ("cpu.cfs_quota_us", "-1")
+            name, text = ("cpu.max", "max") if place.is_v2 else v1
             files |= {f"{folder}/{name}": text for folder in place.quotas}
     asked = [pair for pair in placed if _is_asked_for(pair[1], isolated)]
     unbalanced = [pair for pair in asked if pair[0].has_exclusive]
     files |= _exclusive_above(unbalanced)
     for place, one in unbalanced:
         if place.is_v2:
-            files[f"{place.cpuset}/cpuset.cpus.exclusive"] = str(one.cpus)
-            files[f"{place.cpuset}/cpuset.cpus.partition"] = "isolated"
+            files[f"{place.cpuset}/{EXCLUSIVE}"] = str(one.cpus)
+            files[f"{place.cpuset}/{PARTITION}"] = PartitionKind.ISOLATED.value
         else:
             files[f"{place.cpuset}/cpuset.sched_load_balance"] = "0"
     return files
@@ -78,10 +86,8 @@ def ineffective_isolation(
 
     The kernel accepts an impossible partition, and shows that in the file.
 
-    Args:
-        placed: Cgroups and their containers.
-        isolated: The CPUs of ``isolcpus=``.
-        present: Present contents of the files of `load_balance_state`.
+    *present* are the contents of the files of `load_balance_state`, *isolated* the CPUs
+    of ``isolcpus=``.
     """
     for place, one in placed:
         if _is_asked_for(one, isolated):
@@ -95,8 +101,8 @@ def ineffective_isolation(
 def load_balance_state(place: CgroupPaths) -> tuple[str, ...]:
     """Return the files that show whether a container's CPUs are balanced."""
     if place.is_v2:
-        return (f"{place.cpuset}/cpuset.cpus.partition",)
-    folders = (*_above(place), place.cpuset)
+        return (f"{place.cpuset}/{PARTITION}",)
+    folders = (*folders_above(place.cpuset, place.top), place.cpuset)
     return tuple(f"{one}/cpuset.sched_load_balance" for one in (place.top, *folders))
 
 
@@ -104,31 +110,22 @@ def _is_asked_for(one: Isolated, isolated: CpuSet) -> bool:
     return one.request.unbalanced and not one.cpus <= isolated
 
 
-def _no_quota(place: CgroupPaths) -> tuple[str, str]:
-    return ("cpu.max", "max") if place.is_v2 else ("cpu.cfs_quota_us", "-1")
-
-
 def _exclusive_above(unbalanced: Iterable[IsolatedCgroup]) -> dict[str, str]:
     """Return files that give each cgroup the exclusive CPUs below it, top down."""
-    cpus: dict[str, CpuSet] = {}
-    for place, one in unbalanced:
-        for folder in _above(place) if place.is_v2 else ():
-            cpus[folder] = cpus.get(folder, NO_CPUS) | one.cpus
-    ordered = sorted(cpus, key=lambda folder: (folder.count("/"), folder))
-    return {f"{one}/cpuset.cpus.exclusive": str(cpus[one]) for one in ordered}
-
-
-def _above(place: CgroupPaths) -> tuple[str, ...]:
-    """Return the folders between the top and a container's, top down."""
-    *steps, _ = place.cpuset.removeprefix(f"{place.top}/").split("/")
-    return tuple(
-        "/".join((place.top, *steps[: count + 1])) for count in range(len(steps))
+    wishes = (
+        PartitionWish(one.container, place.cpuset, place.top, one.cpus)
+        for place, one in unbalanced
+        if place.is_v2
     )
+    return {
+        f"{folder}/{EXCLUSIVE}": str(cpus)
+        for folder, cpus in handed_down(wishes).items()
+    }
 
 
 def _why_ineffective(path: str, text: str | None, place: CgroupPaths) -> str:
     if not place.has_exclusive:
-        return "the kernel has no cpuset.cpus.exclusive, Linux 6.7 has"
+        return NO_FILE
     if text is None:
         return f"there is no {path}"
     text = text.strip()

@@ -34,9 +34,7 @@ def interrupt_free_cpus(isolated: Iterable[Isolated], machine: Machine) -> CpuSe
 def housekeeping_cpus(cpus: CpuSet, machine: Machine) -> CpuSet:
     """Return the first of a container's CPUs, with its other threads of that core.
 
-    Args:
-        cpus: CPUs of the container, at least one.
-        machine: The machine.
+    *cpus* must not be empty.
 
     Source:
         CRI-O, ``irq-load-balancing.crio.io: housekeeping``.

@@ -10,7 +10,7 @@ from nri_resmgr.values import CpuSet
 
 
 class IrqBalancing(enum.StrEnum):
-    """Whether a container's CPUs take the interrupts of the machine.
+    """The part that a container's CPUs take in the machine's interrupts.
 
     With `HOUSEKEEPING` its first CPU does, and the threads of the same core.
     """
@@ -23,12 +23,7 @@ class IrqBalancing(enum.StrEnum):
 class Mistake(
     msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 ):
-    """An invalid annotation.
-
-    Attributes:
-        key: The key in the pod.
-        why: What is wrong, and what would be accepted.
-    """
+    """An invalid annotation."""
 
     key: str
     why: str
@@ -63,7 +58,7 @@ class IsolationRequest(
 
     @property
     def is_about_cgroups(self) -> bool:
-        """Whether any part of it is set in cgroups."""
+        """True if any part of it is set in cgroups."""
         return self.unbalanced or self.unlimited or self.shared
 
 
@@ -71,9 +66,6 @@ class Isolated(msgspec.Struct, frozen=True):
     """A container with exclusive CPUs, and its request about them.
 
     Attributes:
-        container: Its id.
-        cpus: Its exclusive CPUs.
-        request: What it asks for.
         cgroup: Its cgroup as in the OCI spec; empty if unknown.
         pid: The id of its first process; 0 if unknown.
     """

@@ -10,15 +10,20 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.classes.cpu.requests import BadCpuClassRequest, read_cpu_request
 from nri_resmgr.classes.isolation.requests import IrqBalancing
-from nri_resmgr.values import NO_CPUS, InputError
+from nri_resmgr.values import InputError
 
 # Accepted by CRI-O before it had these words.
 _OLD: Final = {"true": IrqBalancing.DISABLED, "false": IrqBalancing.ENABLED}
 
 _GOVERNOR: Final = re.compile(r"[a-z][a-z_]{0,14}", re.ASCII)  # the kernel has 16 bytes
 _SHOWN: Final = 80
+
+# In the kernel's form: no limit of the wake-up latency, and no latency at all.
+_ANY, _NONE = "0", "n/a"
+
+_LIMIT: Final = "max_latency:"
+_MOST: Final = (1 << 31) - 1  # the kernel has 32 bits with a sign for it
 
 
 @dataclass(eq=False)
@@ -79,11 +84,26 @@ def read_governor(text: str) -> str:
 
 
 def read_wake_latency(text: str) -> str:
-    """Read which idle states are allowed; see `read_cpu_request`."""
-    try:
-        found = read_cpu_request(NO_CPUS, "", text).wake_latency
-    except BadCpuClassRequest:
-        found = ""
-    if not found:
-        raise BadIsolation(text, "enable, disable or max_latency:MICROSECONDS")
-    return found
+    """Read which idle states are allowed, as `CpuClass.wake_latency`.
+
+    ``enable`` allows all, ``disable`` none but polling, and ``max_latency:N`` those
+    from which a CPU wakes in N microseconds.
+
+    Source:
+        CRI-O, high-performance hooks; Linux,
+        Documentation/ABI/testing/sysfs-devices-power, pm_qos_resume_latency_us.
+
+    >>> read_wake_latency("max_latency:10"), read_wake_latency("enable")
+    ('10', '0')
+    """
+    number = text.removeprefix(_LIMIT)
+    match text:
+        case "enable":
+            return _ANY
+        case "disable":
+            return _NONE
+        case _ if number != text and number.isascii() and number.isdecimal():
+            if (limit := int(number)) <= _MOST:
+                # To the kernel 0 means no limit; in an annotation it means the lowest.
+                return str(limit) if limit else _NONE
+    raise BadIsolation(text, f"enable, disable or {_LIMIT}MICROSECONDS")

@@ -12,13 +12,7 @@ _SHOWN: Final = 80  # characters, enough to recognize a value
 
 @dataclass(eq=False)
 class BadMemoryAnnotation(InputError):
-    """An annotation about memory is invalid.
-
-    Attributes:
-        key: The key in the pod.
-        value: The value in the pod.
-        why: What is wrong, and what would be accepted.
-    """
+    """An annotation about memory is invalid."""
 
     key: str
     value: str
@@ -31,14 +25,7 @@ class BadMemoryAnnotation(InputError):
 
 @dataclass(eq=False)
 class UnknownMemoryClass(PolicyError):
-    """A container asks for a class that does not exist.
-
-    Attributes:
-        title: The container, for messages.
-        kind: The kind of class: memory QoS, memory policy.
-        name: The class.
-        known: Names of all classes.
-    """
+    """A container asks for a class that does not exist."""
 
     title: str
     kind: str
@@ -55,13 +42,7 @@ class UnknownMemoryClass(PolicyError):
 
 @dataclass(eq=False)
 class MemoryFileNotAllowed(PolicyError):
-    """A container sets a cgroup file that the configuration does not allow.
-
-    Attributes:
-        title: The container, for messages.
-        file: The file of cgroup v2.
-        allowed: Files that may be set.
-    """
+    """A container sets a cgroup file that the configuration does not allow."""
 
     title: str
     file: str
@@ -77,13 +58,7 @@ class MemoryFileNotAllowed(PolicyError):
 
 @dataclass(eq=False)
 class NoMemoryLimit(PolicyError):
-    """A class needs a memory limit that the container does not have.
-
-    Attributes:
-        title: The container, for messages.
-        name: The class.
-        share: The part of the limit to swap, for messages.
-    """
+    """A class needs a memory limit that the container does not have."""
 
     title: str
     name: str
@@ -102,10 +77,8 @@ class NoSuchNodes(PolicyError):
     """A memory policy means nodes that the machine or the container does not have.
 
     Attributes:
-        title: The container, for messages.
         nodes: The nodes as written.
         meant: The nodes that this means here.
-        why: What is wrong with them.
     """
 
     title: str
@@ -122,13 +95,7 @@ class NoSuchNodes(PolicyError):
 
 @dataclass(eq=False)
 class UnknownMiscResource(PolicyError):
-    """A limit is for a resource that the kernel does not count.
-
-    Attributes:
-        title: The container, for messages.
-        name: The resource.
-        known: The resources in ``misc.capacity``.
-    """
+    """A limit is for a resource that the kernel does not count."""
 
     title: str
     name: str

@@ -67,11 +67,6 @@ def read_capacity(text: str | None) -> tuple[str, ...]:
 def misc_files(limits: Mapping[str, str], known: tuple[str, ...], title: str) -> Files:
     """Return limits as lines of ``misc.max``, for `as_unified`.
 
-    Args:
-        limits: Limits by resource.
-        known: Resources that the kernel counts.
-        title: The container, for messages.
-
     Raises:
         UnknownMiscResource: The kernel does not count a resource. It would refuse the
             limit, and then the runtime the container.

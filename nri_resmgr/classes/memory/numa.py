@@ -69,7 +69,6 @@ class BadMemoryPolicy(InputError):
 
     Attributes:
         part: ``mode``, ``nodes`` or ``flags``.
-        why: What is wrong with it.
     """
 
     part: str
@@ -83,9 +82,7 @@ class NumaPolicy(msgspec.Struct, frozen=True):
     """A NUMA policy as written.
 
     Attributes:
-        mode: The mode.
         nodes: A `NodeWord`, ``max-dist:N``, a list as ``0-1,4``, or empty.
-        flags: Flags of the mode.
     """
 
     mode: PolicyMode
@@ -147,12 +144,7 @@ POLICY_KEY: Final = "policy.memory-policy.nri.io"
 
 
 class NumaPolicyRequest(msgspec.Struct, frozen=True):
-    """The request of annotations for a container: a class or a policy.
-
-    Attributes:
-        class_name: Name of the class; empty for none.
-        policy: The annotation with a policy; None for none.
-    """
+    """The request of annotations for a container: a class or a policy."""
 
     class_name: str = ""
     policy: MemoryAnnotation | None = None
@@ -198,11 +190,7 @@ def chosen_numa_policy(
 ) -> NumaPolicy:
     """Return the policy that a request asks for.
 
-    Args:
-        request: The request.
-        classes: The configured classes.
-        read: Reads YAML: `parse_numa_policy` of `nri_resmgr.config.memory_classes`.
-        title: The container, for messages.
+    *read* reads YAML: `parse_numa_policy` of `nri_resmgr.config.memory_classes`.
 
     Raises:
         UnknownMemoryClass: The class does not exist.
@@ -236,13 +224,7 @@ class MemoryPlace(msgspec.Struct, frozen=True):
 
 
 class ResolvedPolicy(msgspec.Struct, frozen=True):
-    """A policy in NRI's form.
-
-    Attributes:
-        mode: The mode as written.
-        nodes: The resolved nodes; empty if the mode takes none.
-        flags: The flags as written.
-    """
+    """A policy in NRI's form."""
 
     mode: PolicyMode
     nodes: NodeSet = NO_NODES
@@ -254,14 +236,9 @@ def resolve_numa_policy(
 ) -> ResolvedPolicy:
     """Resolve the nodes of a policy for a container.
 
-    Words mean nodes with memory. A list is not changed: with
-    ``MPOL_F_RELATIVE_NODES`` it numbers the container's nodes.
-
-    Args:
-        policy: A policy that `NumaPolicy.check` accepts.
-        place: CPUs and memory nodes of the container.
-        machine: The machine.
-        title: The container, for messages.
+    The policy is one that `NumaPolicy.check` accepts. Words mean nodes with memory. A
+    list is not changed: with ``MPOL_F_RELATIVE_NODES`` it numbers the container's
+    nodes.
 
     Raises:
         NoSuchNodes: A list has nodes that the machine does not have, or the container

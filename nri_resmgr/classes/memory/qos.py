@@ -38,7 +38,7 @@ _FLAGS: Final = frozenset({"memory.oom.group", "memory.zswap.writeback"})
 
 
 class MemoryQosClass(msgspec.Struct, frozen=True):
-    """How a container shares memory with swap.
+    """A class of sharing memory with swap.
 
     Attributes:
         swapped: The part of the memory limit to swap, in millionths; 0 sets nothing.
@@ -51,7 +51,6 @@ class MemoryQosConfig(msgspec.Struct, frozen=True):
     """The configuration.
 
     Attributes:
-        classes: Classes by name.
         files: Files of cgroup v2 that annotations may set.
     """
 
@@ -60,12 +59,7 @@ class MemoryQosConfig(msgspec.Struct, frozen=True):
 
 
 class MemoryQosRequest(msgspec.Struct, frozen=True):
-    """The request of annotations for a container.
-
-    Attributes:
-        class_name: Name of the class; empty for none.
-        files: Files of cgroup v2, each with the annotation that sets it.
-    """
+    """The request of annotations for a container."""
 
     class_name: str = ""
     files: tuple[tuple[str, MemoryAnnotation], ...] = ()
@@ -99,11 +93,7 @@ def memory_qos_unified(
 ) -> dict[str, str]:
     """Compute the files of cgroup v2 that a request sets.
 
-    Args:
-        request: The request.
-        config: The configuration.
-        limit: The container's memory limit; None, 0 or less for none.
-        title: The container, for messages.
+    A *limit* of 0 or less is none.
 
     Returns:
         ``linux.resources.unified``: a class sets ``memory.high``, to the limit minus

@@ -8,12 +8,7 @@ import msgspec
 
 
 class MemoryAnnotation(msgspec.Struct, frozen=True):
-    """An annotation that applies to a container.
-
-    Attributes:
-        key: The key in the pod, with its scope.
-        value: The value in the pod.
-    """
+    """An annotation that applies to a container."""
 
     key: str
     value: str

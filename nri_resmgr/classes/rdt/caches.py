@@ -83,11 +83,7 @@ def class_line(
 ) -> str:
     """Return the line of a class for one resource: ``L3:0=fff;1=ff0``, ended.
 
-    Args:
-        asking: The partition and its class.
-        row: One of `rows_of`.
-        cache: The resource.
-        masks: Masks of the partitions for its level.
+    *row* is one of `rows_of`, *masks* are those of the partitions for its level.
 
     Raises:
         CannotAllocate: The share is not within the partition, or the cache has no such
@@ -97,11 +93,11 @@ def class_line(
     by_id = one.allocations.caches.get(resource[:2])
     fields = []
     for cache_id in cache.ids:
-        mask = _partition_mask(masks, partition.name, cache_id, kind)
-        if mask is None:
-            mask = (1 << width_of(cache.mask)) - 1
+        own, unified = ((partition.name, cache_id, one) for one in (kind, UNIFIED))
+        mask = masks.get(own, masks.get(unified, (1 << width_of(cache.mask)) - 1))
         if by_id is not None:
-            share = _effective(_allocation(by_id, cache_id), kind)
+            allocation = _allocation(by_id, cache_id)
+            share = _of_kind(allocation, kind) or allocation.unified
             try:
                 narrowed = narrow(mask, share, min_bits_of(cache))
                 mask = check_mask(narrowed, cache)
@@ -113,28 +109,13 @@ def class_line(
     return f"{resource}:{';'.join(fields)}\n"
 
 
-def _partition_mask(
-    masks: PartitionMasks, name: str, cache_id: int, kind: str
-) -> int | None:
-    return masks.get((name, cache_id, kind), masks.get((name, cache_id, UNIFIED)))
-
-
 def _allocation(by_id: Mapping[int, CacheAllocation], cache_id: int) -> CacheAllocation:
     return by_id.get(cache_id) or by_id.get(ALL, _WHOLE)
 
 
 def _of_kind(allocation: CacheAllocation, kind: str) -> CacheShare | None:
-    match kind:
-        case "code":
-            return allocation.code
-        case "data":
-            return allocation.data
-        case _:
-            return allocation.unified
-
-
-def _effective(allocation: CacheAllocation, kind: str) -> CacheShare:
-    return _of_kind(allocation, kind) or allocation.unified
+    shares = (allocation.unified, allocation.code, allocation.data)
+    return shares[_KINDS.index(kind)]
 
 
 def _shares(

@@ -1,4 +1,4 @@
-"""What a machine's resctrl file system can allocate and monitor."""
+"""The resources that a machine's resctrl file system can allocate and monitor."""
 
 from __future__ import annotations
 
@@ -62,18 +62,6 @@ class Bandwidth(msgspec.Struct, frozen=True):
     ids: tuple[int, ...]
 
 
-class Monitoring(msgspec.Struct, frozen=True):
-    """The folder ``info/L3_MON``.
-
-    Attributes:
-        features: Counters in ``mon_features``, without names of configuration files.
-        num_rmids: Number of groups that can be monitored.
-    """
-
-    features: tuple[str, ...]
-    num_rmids: int
-
-
 class Capabilities(msgspec.Struct, frozen=True):
     """The contents of ``info``.
 
@@ -81,13 +69,11 @@ class Capabilities(msgspec.Struct, frozen=True):
         caches: Caches by folder: ``L2``, ``L3``, or with separate code and data
             ``L2CODE`` and ``L2DATA``, ``L3CODE`` and ``L3DATA``.
         bandwidth: None without ``MB``.
-        monitoring: None without counters.
         io_alloc: Whether the highest closid is reserved for devices.
     """
 
     caches: Mapping[str, RdtCache]
     bandwidth: Bandwidth | None = None
-    monitoring: Monitoring | None = None
     io_alloc: bool = False
 
     @property
@@ -103,11 +89,6 @@ class Capabilities(msgspec.Struct, frozen=True):
         return min(counts, default=0) - bool(counts and self.io_alloc)
 
     @property
-    def has_cdp_l2(self) -> bool:
-        """Whether L2 has masks for code and for data."""
-        return "L2CODE" in self.caches
-
-    @property
-    def has_cdp_l3(self) -> bool:
-        """Whether L3 has masks for code and for data."""
-        return "L3CODE" in self.caches
+    def has_cdp(self) -> bool:
+        """True if L2 or L3 has masks for code and for data."""
+        return "L2CODE" in self.caches or "L3CODE" in self.caches

@@ -23,10 +23,8 @@ class BadClass(InputError):
     """Partitions and classes contradict each other, on any machine.
 
     Attributes:
-        partition: The partition.
         class_name: The class; empty if the partition itself is wrong.
         resource: L2, L3 or MB; empty if no resource is concerned.
-        why: What is wrong.
     """
 
     partition: str
@@ -57,7 +55,6 @@ class CannotAllocate(PolicyError):
         class_name: The class; empty if the partition asks.
         resource: Name in resctrl, with separate code and data: ``L3CODE``.
         cache_id: The cache; None for all of them.
-        why: The reason.
     """
 
     partition: str
@@ -77,8 +74,6 @@ class TooManyClasses(PolicyError):
     """There are more groups than the kernel has closids.
 
     Attributes:
-        wanted: Number of classes that need a group.
-        taken: Number of groups of other programs.
         limit: Closids of the machine; the root group has one of them.
         has_cdp: Whether code and data are separate, which halves the closids.
     """

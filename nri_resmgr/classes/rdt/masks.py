@@ -33,11 +33,6 @@ def divide(shares: Mapping[str, int], width: int, min_bits: int) -> dict[str, in
     >>> {name: hex(bits) for name, bits in divide({"a": 75, "b": 25}, 20, 1).items()}
     {'a': '0x7fff', 'b': '0xf8000'}
 
-    Args:
-        shares: Percent by partition.
-        width: Number of bits of the cache.
-        min_bits: Smallest number of bits of a partition; at least 1.
-
     Raises:
         MaskRefused: The shares are over 100% together, or all 0, or need more bits than
             the cache has.
@@ -89,10 +84,8 @@ def narrow(base: int, share: CacheShare, min_bits: int) -> int:
     >>> hex(narrow(0xFF00, PercentRange(99, 100), 4))
     '0xf000'
 
-    Args:
-        base: The partition's mask.
-        share: The share of the class; bits are counted from the lowest of the mask.
-        min_bits: Smallest number of bits; percents are widened to it.
+    Bits of a share are counted from the lowest of the mask; percents are widened to
+    *min_bits* bits.
 
     Raises:
         MaskRefused: The share is empty or not within the mask.

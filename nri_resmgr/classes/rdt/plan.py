@@ -23,22 +23,18 @@ from nri_resmgr.classes.rdt.settings import (
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """Groups with their schemata, and which annotations may choose them.
+    """Groups with their schemata.
 
     Attributes:
         schemata: By the name of a class, which is that of its folder: lines ``L2``,
             ``L3``, ``MB``, each ended, for one write; empty text for nothing to write.
             Without the root group.
         root: The text of the root group; None to leave it unchanged.
-        no_pod_annotation: Classes that a pod's annotation may not choose.
-        no_container_annotation: Classes that a container's annotation may not choose.
         ignored: Sentences on requests that this machine lacks the resource for.
     """
 
     schemata: Mapping[str, str]
     root: str | None = None
-    no_pod_annotation: frozenset[str] = frozenset()
-    no_container_annotation: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
 
 
@@ -48,10 +44,7 @@ def plan_of(config: RdtConfig, machine: Capabilities, *, taken: int = 0) -> Plan
     Each class gets a line for every resource of the machine, so that a group keeps
     nothing of an earlier configuration.
 
-    Args:
-        config: Partitions and classes.
-        machine: What resctrl has on this machine.
-        taken: Number of groups of other programs, each with a closid.
+    *taken* is the number of groups of other programs, each with a closid.
 
     Raises:
         BadClass: Partitions and classes contradict each other.
@@ -63,16 +56,13 @@ def plan_of(config: RdtConfig, machine: Capabilities, *, taken: int = 0) -> Plan
     """
     check_config(config)
     ignored = tuple(_ignored(config, machine))
-    rows = {group_of(one): (partition, one) for partition, one in classes_of(config)}
-    _check_closids(len(rows.keys() - {ROOT_CLASS}), taken, machine)
+    wanted = len({group_of(one) for _, one in classes_of(config)} - {ROOT_CLASS})
+    if wanted and wanted + taken + 1 > machine.closids:
+        raise TooManyClasses(wanted, taken, machine.closids, machine.has_cdp)
     texts = _texts(config.partitions, machine)
     return Plan(
         {name: text for name, text in texts.items() if name != ROOT_CLASS},
         texts.get(ROOT_CLASS),
-        frozenset(name for name, (_, one) in rows.items() if one.deny_pod_annotation),
-        frozenset(
-            name for name, (_, one) in rows.items() if one.deny_container_annotation
-        ),
         ignored,
     )
 
@@ -93,12 +83,6 @@ def _texts(partitions: Sequence[RdtPartition], machine: Capabilities) -> dict[st
         for partition in partitions
         for one in partition.classes
     }
-
-
-def _check_closids(wanted: int, taken: int, machine: Capabilities) -> None:
-    if wanted and wanted + taken + 1 > machine.closids:
-        has_cdp = machine.has_cdp_l2 or machine.has_cdp_l3
-        raise TooManyClasses(wanted, taken, machine.closids, has_cdp)
 
 
 def _ignored(config: RdtConfig, machine: Capabilities) -> Iterator[str]:

@@ -68,7 +68,6 @@ class Allocations(msgspec.Struct, frozen=True):
 
     Attributes:
         caches: Shares by level, one of `LEVELS`.
-        bandwidth: Shares of memory bandwidth; None for none.
     """
 
     caches: Mapping[str, Mapping[int, CacheAllocation]] = {}
@@ -86,9 +85,6 @@ class RdtClass(msgspec.Struct, frozen=True):
 
     Attributes:
         name: `ROOT_CLASS` or empty text for the root group.
-        allocations: Its shares.
-        deny_pod_annotation: Whether annotations of a pod may not choose it.
-        deny_container_annotation: Whether annotations of a container may not.
     """
 
     name: str

@@ -18,20 +18,30 @@ from nri_resmgr.cli.enable_runtime.discovery import (
     is_nri_on,
 )
 from nri_resmgr.cli.enable_runtime.files import HostFolder, UnusableConfig
-from nri_resmgr.cli.flags import Flags, add_output
+from nri_resmgr.cli.enable_runtime.host_restart import restart_with
+from nri_resmgr.cli.flags import Parser, add_output
+from nri_resmgr.daemon.defaults import DEFAULT_NAME
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.runtimes import containerd, crio
 from nri_resmgr.runtimes.containerd import Containerd
 from nri_resmgr.runtimes.crio import Crio
-from nri_resmgr.runtimes.switch import ConfigFile, FileChange
-from nri_resmgr.runtimes.toml_edit import Scalar
+from nri_resmgr.runtimes.switch import (
+    TOLERATED,
+    ConfigFile,
+    FileChange,
+    Requirement,
+)
+from nri_resmgr.runtimes.toml_edit import Value
 from nri_resmgr.values.errors import HostError, InputError
+from nri_resmgr.values.printable import printable_json
 
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr enable-runtime --dry-run        show the changes as a diff
   nri-resmgr enable-runtime --restart        apply them and restart the runtime
   nri-resmgr enable-runtime --registration-timeout 10s --request-timeout 5s
+  nri-resmgr enable-runtime --require-plugin resource-policy
+                                             create no containers without it
   nri-resmgr enable-runtime --undo           restore the original files
 
 The original of an edited file is kept next to it, *.before-nri-resmgr.
@@ -41,14 +51,13 @@ configuration is not safe to edit, or the flags are wrong
 """
 
 
-@dataclass(eq=False)
 class FlagWins(InputError):
-    """The runtime was started with a flag that overrides its files."""
-
-    flag: str
+    """CRI-O was started with a flag that overrides its files."""
 
     def __str__(self) -> str:
-        return f"CRI-O runs with {self.flag}, which overrides its files; remove it"
+        return (
+            "CRI-O runs with --enable-nri=false, which overrides its files; remove it"
+        )
 
 
 @dataclass(eq=False)
@@ -75,10 +84,8 @@ class NotRestarted(HostError):
         )
 
 
-def add_arguments(
-    parser: argparse.ArgumentParser, environment: Mapping[str, str]
-) -> None:
-    """Describe the command; *environment* gives defaults."""
+def add_arguments(parser: Parser) -> None:
+    """Describe the command."""
     parser.description = (
         "Find the node's runtime and enable NRI in its configuration: by a drop-in if "
         "the runtime reads drop-ins, otherwise in the file itself, of which nothing "
@@ -87,7 +94,7 @@ def add_arguments(
     parser.epilog = _EXAMPLES
     _add_change_flags(parser)
     _add_action_flags(parser)
-    Flags(parser, environment).add(
+    parser.add_flag(
         "--host-root",
         default="/",
         metavar="PATH",
@@ -96,7 +103,7 @@ def add_arguments(
     add_output(parser, "text", "json")
 
 
-def _add_change_flags(parser: argparse.ArgumentParser) -> None:
+def _add_change_flags(parser: Parser) -> None:
     which = parser.add_mutually_exclusive_group()
     for name, title in (("containerd", "containerd"), ("crio", "CRI-O")):
         which.add_argument(
@@ -116,9 +123,29 @@ def _add_change_flags(parser: argparse.ArgumentParser) -> None:
             metavar="TIME",
             help=f"time limit for {limited}; default unchanged",
         )
+    parser.add_argument(
+        "--default-validator",
+        action="store_true",
+        help="enable NRI's default validator, so that pods can require plugins by "
+        "annotation; default unchanged",
+    )
+    parser.add_argument(
+        "--require-plugin",
+        default="",
+        metavar="NAME",
+        help="plugin without which no container is created, such as "
+        f"{DEFAULT_NAME}; enables the validator, too; default unchanged",
+    )
+    parser.add_argument(
+        "--tolerate-annotation",
+        default="",
+        metavar="KEY",
+        help="annotation of pods that do not need the required plugin; default "
+        f"{TOLERATED}",
+    )
 
 
-def _add_action_flags(parser: argparse.ArgumentParser) -> None:
+def _add_action_flags(parser: Parser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument(
         "--dry-run", action="store_true", help="show the changes, change nothing"
@@ -126,7 +153,8 @@ def _add_action_flags(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--restart",
         action="store_true",
-        help="restart the runtime's systemd unit if a file was changed",
+        help="restart the runtime's systemd unit if a file was changed; with "
+        "--host-root by D-Bus, and restore the files if it does not start",
     )
     parser.add_argument(
         "--undo", action="store_true", help="revert the changes of this command"
@@ -140,34 +168,55 @@ def run(options: argparse.Namespace) -> int:
         ResmgrError: Nothing was changed, or the restart failed after the change.
     """
     timeouts = (options.registration_timeout, options.request_timeout)
-    if options.undo and any(timeouts):
-        raise BadFlags("--undo excludes timeouts")
+    requirement = _requirement(options)
+    if options.undo and (any(timeouts) or requirement):
+        raise BadFlags("--undo excludes timeouts and the default validator")
     tree = HostTree(options.host_root)
-    if options.restart and tree.root:
-        raise BadFlags(
-            "--restart excludes --host-root: it restarts units of this system"
-        )
     runtime = find_runtime(tree, options.runtime)
     keys = crio.KEYS if runtime.name == CRIO else containerd.KEYS
-    wanted = keys.wanted(*timeouts)
+    wanted = None if options.undo else keys.wanted(*timeouts, requirement=requirement)
     folder = HostFolder(options.host_root)
-    plan = _plan_crio if runtime.name == CRIO else _plan_containerd
-    change = plan(folder, runtime, None if options.undo else wanted, is_nri_on(tree))
+    if runtime.name == CRIO:
+        change = _plan_crio(folder, runtime, wanted)
+    else:
+        change = _plan_containerd(folder, runtime, wanted, is_on=is_nri_on(tree))
     if not change.is_none:
         folder.check(change.path)  # also in a dry run, which shows what would fail
         if not options.dry_run:
-            folder.apply(change, containerd.backup_of(change.path))
-    if options.restart and not change.is_none:
-        restart(f"{runtime.name}.service")
+            _apply(folder, change, f"{runtime.name}.service" if options.restart else "")
     _show(options, runtime, change)
     return 0
+
+
+def _apply(folder: HostFolder, change: FileChange, unit: str) -> None:
+    """Change the file, and restart *unit* if it is not empty."""
+    backup = containerd.backup_of(change.path)
+    if unit and folder.root:
+        restart_with(
+            *(unit, folder.root),
+            lambda: folder.apply(change, backup),
+            lambda: folder.apply(change.reverted, backup),
+        )
+        return
+    folder.apply(change, backup)
+    if unit:
+        restart(unit)
+
+
+def _requirement(options: argparse.Namespace) -> Requirement | None:
+    if options.tolerate_annotation and not options.require_plugin:
+        raise BadFlags("--tolerate-annotation needs --require-plugin")
+    if options.require_plugin or options.default_validator:
+        return Requirement(options.require_plugin, options.tolerate_annotation)
+    return None
 
 
 def _plan_containerd(
     folder: HostFolder,
     runtime: FoundRuntime,
-    wanted: Mapping[str, Scalar] | None,
-    is_on: bool,  # noqa: FBT001 - both plans have the same signature
+    wanted: Mapping[str, Value] | None,
+    *,
+    is_on: bool,
 ) -> FileChange:
     flag = runtime.flag("-c", "--config")
     # Services have / as their working directory.
@@ -205,11 +254,10 @@ def _imported(folder: HostFolder, main: ConfigFile | None) -> tuple[ConfigFile, 
 def _plan_crio(
     folder: HostFolder,
     runtime: FoundRuntime,
-    wanted: Mapping[str, Scalar] | None,
-    is_on: bool,  # noqa: ARG001, FBT001 - both plans have the same signature
+    wanted: Mapping[str, Value] | None,
 ) -> FileChange:
     if wanted is not None and runtime.flag("--enable-nri") == "false":
-        raise FlagWins("--enable-nri=false")
+        raise FlagWins
     drop_ins = runtime.flag("-d", "--config-dir") or crio.FOLDER
     paths = [runtime.flag("-c", "--config") or crio.MAIN, *folder.below(drop_ins)]
     files = tuple(file for path in paths if (file := folder.read(path)))
@@ -254,11 +302,14 @@ def _show(
             "diff": _diff(change),
             "notes": change.notes,
         }
-        print(json.dumps(document, indent=2))
+        print(printable_json(json.dumps(document, indent=2)))
         return
     print(f"{runtime.name} ({runtime.why})")
     if change.is_none:
-        nothing = f"nothing to do: NRI is enabled{_timeouts_text(options)}"
+        timeouts = options.registration_timeout or options.request_timeout
+        nothing = "nothing to do: NRI is enabled"
+        if timeouts or _requirement(options):
+            nothing += ", with these settings"
         print("nothing to undo" if options.undo else nothing)
     elif options.dry_run:
         print(_diff(change), end="")
@@ -271,11 +322,6 @@ def _show(
         print(f"restarted {unit}" if options.restart else hint)
     for note in change.notes:
         print(f"note: {note}")
-
-
-def _timeouts_text(options: argparse.Namespace) -> str:
-    has_some = options.registration_timeout or options.request_timeout
-    return ", with these timeouts" if has_some else ""
 
 
 def _change_word(options: argparse.Namespace, change: FileChange) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +18,8 @@ CONTAINERD: Final = "containerd"
 CRIO: Final = "crio"
 
 _NAMES: Final = (CONTAINERD, CRIO)
+_SOCKET: Final = "/run/{0}/{0}.sock"
+_UNIT: Final = "/etc/systemd/system/multi-user.target.wants/{}.service"
 _NRI_SOCKET: Final = "/run/nri/nri.sock"  # also below /var
 _LISTENING: Final = "00010000"  # linux/net.h, __SO_ACCEPTCON
 
@@ -77,14 +79,10 @@ class FoundRuntime(msgspec.Struct, frozen=True):
 
 
 def find_runtime(tree: HostTree, chosen: str | None) -> FoundRuntime:
-    """Find the runtime that the kubelet uses.
+    """Find the runtime that the kubelet uses, or *chosen* if the command line has one.
 
     A process has precedence over a socket, which may be stale, and a socket over
     an enabled unit.
-
-    Args:
-        tree: The host's files.
-        chosen: The runtime named on the command line, if any.
 
     Raises:
         NoRuntime: No runtime was found.
@@ -94,7 +92,8 @@ def find_runtime(tree: HostTree, chosen: str | None) -> FoundRuntime:
     if chosen:
         arguments = running[chosen].arguments if chosen in running else ()
         return FoundRuntime(chosen, "named on the command line", arguments)
-    for found in (running, _sockets(tree), _units(tree)):
+    sockets, units = _existing(tree, "socket", _SOCKET), _existing(tree, "unit", _UNIT)
+    for found in (running, sockets, units):
         if len(found) > 1:
             raise TwoRuntimes(found[CONTAINERD].why, found[CRIO].why)
         for one in found.values():
@@ -139,21 +138,8 @@ def _is_hosts(tree: HostTree, pid: str) -> bool:
     return namespace == first
 
 
-def _sockets(tree: HostTree) -> Mapping[str, FoundRuntime]:
-    paths = {name: f"/run/{name}/{name}.sock" for name in _NAMES}
-    return _existing(tree, paths, "socket")
-
-
-def _units(tree: HostTree) -> Mapping[str, FoundRuntime]:
-    folder = "/etc/systemd/system/multi-user.target.wants"
-    return _existing(
-        tree, {name: f"{folder}/{name}.service" for name in _NAMES}, "unit"
-    )
-
-
-def _existing(
-    tree: HostTree, paths: Mapping[str, str], kind: str
-) -> Mapping[str, FoundRuntime]:
+def _existing(tree: HostTree, kind: str, pattern: str) -> dict[str, FoundRuntime]:
+    paths = {name: pattern.format(name) for name in _NAMES}
     return {
         name: FoundRuntime(name, f"{kind} {path}")
         for name, path in paths.items()

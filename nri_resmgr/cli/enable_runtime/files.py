@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nri_resmgr.host.bounded import DOCUMENT, read_file, reason
 from nri_resmgr.runtimes.errors import NotToml
 from nri_resmgr.runtimes.switch import ConfigFile, FileChange
 from nri_resmgr.values.errors import HostError
@@ -36,10 +37,13 @@ class HostFolder:
 
     Args:
         root: Where the host's root is mounted.
+
+    Attributes:
+        root: The same; empty for the root of this system.
     """
 
     def __init__(self, root: str) -> None:
-        self._root = os.path.realpath(root).rstrip("/")
+        self.root = os.path.realpath(root).rstrip("/")
 
     def read(self, path: str) -> ConfigFile | None:
         """Return a file; None if it is missing.
@@ -48,15 +52,15 @@ class HostFolder:
             UnusableConfig: It is not a regular file, or leads out of the host.
             NotToml: It is not UTF-8.
         """
-        real = os.path.realpath(self._root + path)
-        if not real.startswith(f"{self._root}/"):
+        real = os.path.realpath(self.root + path)
+        if not real.startswith(f"{self.root}/"):
             raise UnusableConfig(path, "leads out of the host's root")
         with _usable(path):
-            if not os.path.lexists(self._root + path):
+            if not os.path.lexists(self.root + path):
                 return None
             if not stat.S_ISREG(Path(real).stat().st_mode):
                 raise UnusableConfig(path, "is not a regular file")
-            content = Path(real).read_bytes()
+            content = read_file(Path(real), DOCUMENT)
         try:
             return ConfigFile(path, content.decode("utf-8"))
         except UnicodeDecodeError as error:
@@ -66,14 +70,14 @@ class HostFolder:
         """Return the files that match a pattern, as Go's filepath.Glob does."""
         below = pattern.lstrip("/").replace("**", "*")
         with _usable(pattern):
-            found = sorted(Path(self._root or "/").glob(below))
-        return [str(path).removeprefix(self._root) for path in found]
+            found = sorted(Path(self.root or "/").glob(below))
+        return [str(path).removeprefix(self.root) for path in found]
 
     def below(self, folder: str) -> list[str]:
         """Return all files below a folder, in the order of Go's filepath.Walk."""
-        walked = os.walk(self._root + folder)
+        walked = os.walk(self.root + folder)
         paths = [f"{where}/{name}" for where, _, names in walked for name in names]
-        found = [path.removeprefix(self._root) for path in paths]
+        found = [path.removeprefix(self.root) for path in paths]
         return sorted(found, key=lambda path: path.split("/"))
 
     def check(self, path: str) -> None:
@@ -83,23 +87,20 @@ class HostFolder:
             UnusableConfig: A part of its path is a link, or the file or its folder has
                 another owner or is writable by others.
         """
-        here = self._root + path
+        here = self.root + path
         if os.path.realpath(here) != here:
             raise UnusableConfig(
                 path, f"is a link to {os.path.realpath(here)}; change that file by hand"
             )
         for one in (Path(here), Path(here).parent):
             with _usable(path), contextlib.suppress(FileNotFoundError):
-                _check_owner(str(one).removeprefix(self._root) or "/", one.stat())
+                _check_owner(str(one).removeprefix(self.root) or "/", one.stat())
 
     def apply(self, change: FileChange, backup: str = "") -> None:
         """Apply a change; readers see either the old file or the new one.
 
-        Args:
-            change: The change.
-            backup: The path for the original; empty for files of ours. It is written
-                once and never overwritten. If it has the new text, it is renamed to
-                the file again.
+        The original of an edited file is kept at *backup*, which is written once and
+        never overwritten. If it has the new text, it is renamed to the file again.
 
         Raises:
             UnusableConfig: It cannot be written, or was changed in the meantime.
@@ -108,11 +109,12 @@ class HostFolder:
         now = self.read(change.path)
         if (now and now.text) != change.before:
             raise UnusableConfig(change.path, "was changed in the meantime; try again")
-        here, kept = Path(self._root + change.path), Path(self._root + backup)
+        here, kept = Path(self.root + change.path), Path(self.root + backup)
+        original = self.read(backup) if change.is_edit else None
         with _usable(change.path):
             if change.after is None:
                 here.unlink()
-            elif change.is_edit and self._is_kept(backup, change.after):
+            elif original and original.text == change.after:
                 kept.rename(here)
             else:
                 draft = _draft(here, change.after)
@@ -121,10 +123,6 @@ class HostFolder:
                     kept.hardlink_to(here)
                 draft.rename(here)
             _sync(here.parent)
-
-    def _is_kept(self, backup: str, text: str) -> bool:
-        kept = self.read(backup)
-        return kept is not None and kept.text == text
 
 
 def _draft(here: Path, text: str) -> Path:
@@ -178,5 +176,4 @@ def _usable(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise UnusableConfig(path, f"cannot be used: {why}") from None
+        raise UnusableConfig(path, f"cannot be used: {reason(error)}") from None

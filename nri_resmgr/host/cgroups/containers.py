@@ -40,8 +40,6 @@ class EffectiveResources(msgspec.Struct, frozen=True):
     """Values that are in force for a container; None where the kernel reports none.
 
     Attributes:
-        cpus: CPUs that its processes may run on.
-        mems: Memory nodes that they may use.
         shares: ``cpu.shares`` of v1, if weights were to be read.
         weights: Each ``cpu.weight`` of v2 that applies to it, likewise.
         folder: Its cgroup with the cpuset files.
@@ -55,12 +53,7 @@ class EffectiveResources(msgspec.Struct, frozen=True):
 
 
 class RequestedCpuset(msgspec.Struct, frozen=True):
-    """Values that were written to a cgroup, in force or not; None if none were.
-
-    Attributes:
-        cpus: CPUs.
-        mems: Memory nodes.
-    """
+    """Values that were written to a cgroup, in force or not; None if none were."""
 
     cpus: CpuSet | None
     mems: NodeSet | None
@@ -70,12 +63,6 @@ class ContainerCgroups:
     """Reads cgroups of containers; caches where they are.
 
     Reading a file takes a few microseconds; from an event loop, use a thread.
-
-    Args:
-        tree: The host.
-
-    Attributes:
-        is_v2: Whether the host has cgroups v2.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -89,15 +76,9 @@ class ContainerCgroups:
     def read(
         self, reference: CgroupReference, *, weighed: bool = False, afresh: bool = False
     ) -> EffectiveResources | None:
-        """Read the values that are in force for a container.
+        """Read the values that are in force for a container; None if it does not run.
 
-        Args:
-            reference: The container.
-            weighed: Read its weight, too.
-            afresh: Search its cgroup again even if its place is cached.
-
-        Returns:
-            None without a cgroup: the container does not run.
+        With *afresh*, its cgroup is searched again even if its place is cached.
 
         Raises:
             UnreadableHostFile: A file is there and cannot be read.

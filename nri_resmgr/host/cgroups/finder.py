@@ -33,7 +33,6 @@ class CgroupFolders(msgspec.Struct, frozen=True):
         cpuset: Has its CPUs and memory nodes: the scope, or a cgroup below it.
         cpu: Has its weight.
         cpu_scope: The scope of *cpu*, on v1 in another hierarchy.
-        top: Root of the hierarchy with cpusets.
     """
 
     scope: str
@@ -62,13 +61,28 @@ def cgroup_of_oci(path: str) -> str:
         return ""
     parts = path.split(":")
     if len(parts) == _PARTS and "/" not in path:
-        slice_name, prefix, name = parts
-        if not name:
-            return ""
-        unit = name if name.endswith(_SLICE) else f"{prefix}-{name}.scope"
-        return "/".join((*_slices(slice_name or _DEFAULT_SLICE), unit))
+        unit = unit_of_oci(path)
+        return "/".join((*_slices(parts[0] or _DEFAULT_SLICE), unit)) if unit else ""
     steps = [step for step in path.split("/") if step not in ("", ".")]
     return "" if ".." in steps else "/".join(steps)
+
+
+def unit_of_oci(path: str) -> str:
+    """Return the systemd unit of a cgroups path of the OCI spec; empty for none.
+
+    Source:
+        See `cgroup_of_oci`.
+
+    >>> unit_of_oci("kubepods-burstable-pod1.slice:cri-containerd:c1")
+    'cri-containerd-c1.scope'
+    >>> unit_of_oci("/kubepods/burstable/pod1/c1")
+    ''
+    """
+    parts = path.split(":")
+    if len(parts) != _PARTS or "/" in path or "\0" in path or not parts[2]:
+        return ""
+    _, prefix, name = parts
+    return name if name.endswith(_SLICE) else f"{prefix}-{name}.scope"
 
 
 def _slices(name: str) -> Iterator[str]:
@@ -87,9 +101,7 @@ def cgroups_of_process(text: str, container: str) -> Iterator[str]:
     returned. Leading folders may be above the mounted cgroup namespace, so each shorter
     path is yielded as well.
 
-    Args:
-        text: Content of ``/proc/PID/cgroup``.
-        container: The container's id.
+    *text* is the content of ``/proc/PID/cgroup``.
 
     Source:
         cgroups(7), "/proc/[pid]/cgroup"; cgroup_namespaces(7) for "/..".
@@ -109,11 +121,7 @@ def cgroups_of_process(text: str, container: str) -> Iterator[str]:
 
 
 class CgroupFinder:
-    """Finds the cgroup folders of containers.
-
-    Attributes:
-        is_v2: Whether the host has cgroups v2.
-    """
+    """Finds the cgroup folders of containers."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -124,10 +132,7 @@ class CgroupFinder:
     def find(self, container: str, path: str, pid: int) -> CgroupFolders | None:
         """Find a container's cgroup; None if it has none.
 
-        Args:
-            container: The container's id.
-            path: As in its OCI spec; may be empty.
-            pid: Of its first process; 0 if unknown.
+        *path* is that of its OCI spec and may be empty; *pid* is 0 if unknown.
 
         Raises:
             UnreadableHostFile: A file is there and cannot be read.

@@ -17,11 +17,7 @@ from nri_resmgr.values import CpuSet
 
 
 class IsolatedCgroups:
-    """Finds and reads cgroups of isolated containers.
-
-    Args:
-        tree: The host.
-    """
+    """Finds and reads cgroups of isolated containers."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -45,9 +41,7 @@ class IsolatedCgroups:
     ) -> tuple[tuple[Isolated, str], ...]:
         """Return containers whose CPUs the scheduler still balances, with the reason.
 
-        Args:
-            placed: Containers with their cgroups, after all files are written.
-            isolated: The CPUs of ``isolcpus=``.
+        All files have to be written before; *isolated* are the CPUs of ``isolcpus=``.
 
         Raises:
             UnreadableHostFile: A file is there and cannot be read.

@@ -1,4 +1,4 @@
-"""Where and in which version the cgroups of a host are mounted."""
+"""The mounts and the version of the cgroups of a host."""
 
 from __future__ import annotations
 

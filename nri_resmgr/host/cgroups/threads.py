@@ -29,10 +29,6 @@ class UnseenThreads(HostError):
 def threads_of(tree: Tree, folder: str) -> frozenset[int]:
     """Return the ids of all threads in a cgroup and in those below it.
 
-    Args:
-        tree: The host.
-        folder: The cgroup, such as ``/sys/fs/cgroup/kubepods.slice/...``.
-
     Raises:
         UnreadableHostFile: A file cannot be read.
         UnseenThreads: Threads are in another PID namespace, so that their ids read 0.

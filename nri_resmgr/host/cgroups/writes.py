@@ -17,13 +17,7 @@ _GONE: Final = frozenset({errno.ENODEV, errno.ENXIO})
 
 
 class FailedWrite(msgspec.Struct, frozen=True):
-    """A line that the kernel rejected.
-
-    Attributes:
-        path: The file on the host.
-        text: The line.
-        why: The kernel's reason.
-    """
+    """A line that the kernel rejected."""
 
     path: str
     text: str
@@ -39,11 +33,6 @@ def write_cgroup_files(
     """Write lines to the files of a cgroup, one write per line.
 
     Nothing is journaled: the cgroup is removed with its container.
-
-    Args:
-        tree: The host.
-        folder: The cgroup, as ``/sys/fs/cgroup/kubepods.slice/...``.
-        files: The lines, as from `BlockIoClass.files`, `changes` or `Unified.rest`.
 
     Returns:
         Failed lines; the others are written. Lines of removed devices do not fail.

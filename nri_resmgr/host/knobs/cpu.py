@@ -22,6 +22,7 @@ from nri_resmgr.values import CpuSet, KiloHertz
 
 _POLICY: Final = "policy"
 _STATE: Final = "state"
+_GOVERNORS: Final = "scaling_available_governors"
 
 # Files that switch turbo for all CPUs, and their values when it is off.
 _SWITCHES: Final = {
@@ -32,10 +33,6 @@ _SWITCHES: Final = {
 
 def read_cpu_knobs(tree: Tree, machine: Machine) -> CpuKnobFacts:
     """Read the facts of a machine that CPU classes need.
-
-    Args:
-        tree: The host.
-        machine: The model of the same host.
 
     Raises:
         BadHostFile: A file has an invalid value.
@@ -59,29 +56,34 @@ def read_cpu_knobs(tree: Tree, machine: Machine) -> CpuKnobFacts:
 
 
 def _policies(tree: Tree, online: CpuSet) -> Iterator[CpufreqPolicy]:
+    for folder, affected in _folders(tree):
+        # A policy whose CPUs are all offline can neither be read nor set.
+        if cpus := affected & online:
+            epps = f"{folder}/energy_performance_available_preferences"
+            yield CpufreqPolicy(
+                folder=folder,
+                cpus=cpus,
+                driver=tree.read(f"{folder}/scaling_driver") or "",
+                min=frequency(tree, f"{folder}/cpuinfo_min_freq"),
+                max=frequency(tree, f"{folder}/cpuinfo_max_freq"),
+                base=frequency(tree, f"{folder}/base_frequency")
+                or _nominal(tree, cpus),
+                governors=_words(tree, f"{folder}/{_GOVERNORS}"),
+                governor=tree.read(f"{folder}/scaling_governor") or "",
+                epps=_words(tree, epps),
+            )
+
+
+def _folders(tree: Tree) -> Iterator[tuple[str, CpuSet]]:
+    """Yield the folder of each frequency policy with its CPUs."""
     for leader in _numbers(tree.names(CPUFREQ_ROOT), _POLICY):
         folder = f"{CPUFREQ_ROOT}/{_POLICY}{leader}"
         affected = optional_cpus(tree, f"{folder}/affected_cpus")
-        # A policy whose CPUs are all offline can neither be read nor set.
-        if cpus := (CpuSet.of(leader) if affected is None else affected) & online:
-            yield _policy(tree, folder, cpus)
+        yield folder, CpuSet.of(leader) if affected is None else affected
 
 
-def _policy(tree: Tree, folder: str, cpus: CpuSet) -> CpufreqPolicy:
-    def words(name: str) -> tuple[str, ...]:
-        return tuple((tree.read(f"{folder}/{name}") or "").split())
-
-    return CpufreqPolicy(
-        folder=folder,
-        cpus=cpus,
-        driver=tree.read(f"{folder}/scaling_driver") or "",
-        min=frequency(tree, f"{folder}/cpuinfo_min_freq"),
-        max=frequency(tree, f"{folder}/cpuinfo_max_freq"),
-        base=frequency(tree, f"{folder}/base_frequency") or _nominal(tree, cpus),
-        governors=words("scaling_available_governors"),
-        governor=tree.read(f"{folder}/scaling_governor") or "",
-        epps=words("energy_performance_available_preferences"),
-    )
+def _words(tree: Tree, path: str) -> tuple[str, ...]:
+    return tuple((tree.read(path) or "").split())
 
 
 def _nominal(tree: Tree, cpus: CpuSet) -> KiloHertz | None:
@@ -145,12 +147,6 @@ def read_governors(tree: Tree) -> Mapping[int, tuple[str, ...]]:
         Linux, Documentation/admin-guide/pm/cpufreq.rst.
     """
     found: dict[int, tuple[str, ...]] = {}
-    for name in tree.names(CPUFREQ_ROOT):
-        number = name.removeprefix(_POLICY)
-        if number == name or not number.isdecimal():
-            continue
-        folder = f"{CPUFREQ_ROOT}/{name}"
-        words = (tree.read(f"{folder}/scaling_available_governors") or "").split()
-        cpus = optional_cpus(tree, f"{folder}/affected_cpus")
-        found |= dict.fromkeys([int(number)] if cpus is None else cpus, tuple(words))
+    for folder, cpus in _folders(tree):
+        found |= dict.fromkeys(cpus, _words(tree, f"{folder}/{_GOVERNORS}"))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -34,10 +35,6 @@ class Knobs:
     The original value of a file is journaled before the file is first written, so that
     a crash never loses it. Not thread-safe.
 
-    Args:
-        files: The host.
-        journal: Keeps the originals.
-
     Raises:
         StateUnusable: The journal cannot be read.
 
@@ -51,7 +48,6 @@ class Knobs:
         self._journal = journal
         # A copy: it changes below, and the journal may return an object of its own.
         self._originals = dict(journal.read())
-        self._journaled = dict(self._originals)  # content of the journal
         self._texts: dict[str, str] = {}  # written last
         self._seen: dict[str, str] = {}  # read back after that
         self.refused: dict[str, str] = {}
@@ -73,11 +69,8 @@ class Knobs:
 
         A value is written only if it differs from the last written one. Files are
         written in the order of the mapping, except that minimum and maximum are written
-        in the order that the kernel accepts.
-
-        Args:
-            desired: Text by path on the host.
-            again: Files to write in any case, such as drifted ones.
+        in the order that the kernel accepts. Files of *again*, such as drifted ones,
+        are written in any case.
         """
         changes = KnobChanges()
         for path in self.refused.keys() - desired.keys():
@@ -101,7 +94,10 @@ class Knobs:
                 self._set(path, text, changes)
             else:
                 self._restore(path, text, changes)
-        self._update_journal()
+        # Otherwise the journal has files that are restored already, which is harmless.
+        # The next call writes it again.
+        with contextlib.suppress(StateUnusable):
+            self._journal.write(dict(self._originals))
         return changes.report()
 
     def verify(self, desired: Mapping[str, str]) -> tuple[KnobDrift, ...]:
@@ -135,7 +131,6 @@ class Knobs:
                 changes.fail(path, wanted.pop(path), f"no journal: {error}")
             return
         self._originals |= fresh
-        self._journaled = dict(self._originals)
 
     def _present(self, path: str) -> str | None:
         try:
@@ -152,20 +147,14 @@ class Knobs:
         try:
             self._files.write(path, text)
         except OSError as error:
-            self._refuse(path, text, error, changes)
+            changes.fail(path, text, why := _reason(error))
+            if error.errno in _FINAL and path.startswith(_INTERRUPTS):
+                self.refused[path] = why
+                self._drop(path)
             return
         self._texts[path] = text
         self._seen[path] = self._present(path) or text
         changes.written.append(path)
-
-    def _refuse(
-        self, path: str, text: str, error: OSError, changes: KnobChanges
-    ) -> None:
-        why = _reason(error)
-        changes.fail(path, text, why)
-        if error.errno in _FINAL and path.startswith(_INTERRUPTS):
-            self.refused[path] = why
-            self._drop(path)
 
     def _restore(self, path: str, original: str, changes: KnobChanges) -> None:
         try:
@@ -192,17 +181,6 @@ class Knobs:
         for table in (self._originals, self._texts, self._seen):
             table.pop(path, None)
 
-    def _update_journal(self) -> None:
-        if self._originals == self._journaled:
-            return
-        try:
-            self._journal.write(self._originals)
-        except StateUnusable:
-            # The journal has files that are restored already, which is harmless. The
-            # next call writes it again.
-            return
-        self._journaled = dict(self._originals)
-
     def _drifts(self, desired: Mapping[str, str]) -> Iterator[KnobDrift]:
         for path, text in desired.items():
             if path in self.refused:
@@ -217,10 +195,6 @@ class Knobs:
 
 def open_knobs(root: str | os.PathLike[str], state: StateDir) -> Knobs:
     """Create the knobs of a host.
-
-    Args:
-        root: Where the host's root is mounted, ``/`` or ``/host``.
-        state: The state directory for the journal, locked by this process.
 
     Raises:
         StateUnusable: The journal cannot be read.
@@ -240,12 +214,8 @@ def in_order(
     """Yield paths and texts so that no minimum is ever above its maximum.
 
     A governor is written before its policy's preference: with the governor performance
-    the kernel accepts no other preference.
-
-    Args:
-        targets: Text by path, in the desired order; the files of a pair are written at
-            the position of the first.
-        present: Reads the present value of a file.
+    the kernel accepts no other preference. The files of a pair are written at the
+    position of the first.
     """
     done: set[str] = set()
     for path in targets:

@@ -6,13 +6,7 @@ import msgspec
 
 
 class KnobFailure(msgspec.Struct, frozen=True):
-    """A file that could not be set.
-
-    Attributes:
-        path: Path on the host.
-        value: The desired value.
-        why: The kernel's reason.
-    """
+    """A file that could not be set."""
 
     path: str
     value: str
@@ -42,8 +36,6 @@ class KnobDrift(msgspec.Struct, frozen=True):
     """A file that another program has changed.
 
     Attributes:
-        path: Path on the host.
-        expected: The desired value.
         found: The value it has; None if the file is gone.
     """
 

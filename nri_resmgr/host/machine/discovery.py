@@ -36,10 +36,8 @@ def read_machine(
 
     Fallbacks are logged as ``topology.fallback``.
 
-    Args:
-        tree: The host.
-        memory_kinds: Kinds of memory that the user has configured, by node; they take
-            precedence. Nodes without memory are logged as ``topology.unused``.
+    Configured kinds of memory, by node, take precedence; those of nodes without memory
+    are logged as ``topology.unused``.
 
     Raises:
         MissingHostFile: A required file is missing.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
 import io
 import json
 import tarfile
@@ -11,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from nri_resmgr.host.bounded import DUMP, BoundedStream, check_size, reason
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree, RecordingTree
 from nri_resmgr.host.tree import Tree
@@ -26,9 +29,6 @@ from nri_resmgr.values import InputError
 _FORMAT: Final = 1
 _MODEL: Final = "machine.json"
 _HOST: Final = "host"
-
-# More than the largest machine needs: archives are untrusted input.
-_MAX_BYTES: Final = 1 << 28
 
 
 @dataclass(eq=False)
@@ -118,17 +118,20 @@ def load_files(path: Path) -> RecordedTree:
 
 def _members(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield name, text and link target of each member, without unpacking to disk."""
-    size = 0
     try:
-        with tarfile.open(path, "r|gz") as archive:
+        # Unpacked to a bounded stream first: tarfile reads headers of any size.
+        with (
+            gzip.open(path) as packed,
+            tarfile.open(fileobj=BoundedStream(packed, DUMP), mode="r|") as archive,
+        ):
             for member in archive:
-                size += tarfile.BLOCKSIZE + member.size
-                if size > _MAX_BYTES:
-                    raise BadDump(
-                        str(path), f"it is larger than {_MAX_BYTES >> 20} MiB"
-                    )
+                check_size(member.size, DUMP)
                 data = archive.extractfile(member) if member.isfile() else None
                 text = data.read().decode(errors="replace") if data else ""
                 yield member.name, text, member.linkname if member.issym() else ""
-    except (tarfile.TarError, EOFError, zlib.error) as error:
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise BadDump(str(path), str(error)) from error
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise BadDump(str(path), reason(error)) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.host.fields import frequency, number, optional_number, required
-from nri_resmgr.host.mounts import ResctrlMount, find_resctrl_mount
+from nri_resmgr.host.mounts import find_resctrl_mount
 from nri_resmgr.host.paths import CPU_ROOT, SST_DEVICE
 from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.topology import Rdt, RdtResource, Uncore
@@ -63,11 +63,8 @@ def read_rdt(tree: Tree) -> Rdt | None:
     Source:
         Linux, Documentation/filesystems/resctrl.rst, "Info directory".
     """
-    mount = find_resctrl_mount(tree)
-    return None if mount is None else _read_info(tree, mount)
-
-
-def _read_info(tree: Tree, mount: ResctrlMount) -> Rdt:
+    if (mount := find_resctrl_mount(tree)) is None:
+        return None
     info = f"{mount.path}/info"
     features = tree.read(f"{info}/L3_MON/mon_features") or ""
     return Rdt(

@@ -22,14 +22,11 @@ from nri_resmgr.host.paths import (
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.topology import (
     CgroupLayout,
-    Core,
     CoreKind,
-    Cpu,
     Device,
     DeviceKind,
     Machine,
     MemoryKind,
-    Node,
     Rdt,
     RdtResource,
     Uncore,
@@ -63,7 +60,7 @@ def sysfs_files(machine: Machine) -> RecordedTree:
             _frequencies(machine),
             _nodes(machine),
             _regions(machine),
-            platform_files(machine),
+            _platform(machine),
         )
         for path, value in rows
     }
@@ -72,7 +69,8 @@ def sysfs_files(machine: Machine) -> RecordedTree:
         for node in machine.nodes
         if node.kind is MemoryKind.CXL and node.memory
     }
-    return RecordedTree(files, {**links, **platform_links(machine)})
+    devices = {f"{FOLDERS[one.kind]}/{one.name}": one.path for one in machine.devices}
+    return RecordedTree(files, links | devices)
 
 
 def write_tree(tree: RecordedTree, root: Path) -> None:
@@ -114,19 +112,16 @@ def _cores(machine: Machine) -> Rows:
     for core in machine.cores:
         die = machine.die_of(core.cpus.first)
         package = machine.package_of(core.cpus.first)
+        cluster = _NO_CLUSTER if core.cluster is None else core.cluster
         for cpu in core.cpus:
             folder = f"{CPU_ROOT}/cpu{cpu}/topology"
             yield f"{folder}/physical_package_id", core.package
             yield f"{folder}/die_id", core.die
-            yield f"{folder}/cluster_id", _cluster(core)
+            yield f"{folder}/cluster_id", cluster
             yield f"{folder}/core_id", core.id
             yield f"{folder}/core_cpus_list", core.cpus
             yield f"{folder}/die_cpus_list", die.cpus
             yield f"{folder}/package_cpus_list", package.cpus
-
-
-def _cluster(core: Core) -> int:
-    return _NO_CLUSTER if core.cluster is None else core.cluster
 
 
 def _caches(machine: Machine) -> Rows:
@@ -147,26 +142,20 @@ def _caches(machine: Machine) -> Rows:
 def _frequencies(machine: Machine) -> Rows:
     for cpu in machine.cpus:
         folder = f"{CPU_ROOT}/cpufreq/policy{cpu.id}"
-        facts = tuple(_policy(cpu))
-        for name, value in facts:
-            yield f"{folder}/{name}", value
-        if facts:
+        facts = {
+            "base_frequency": cpu.base,
+            "cpuinfo_min_freq": cpu.min,
+            "cpuinfo_max_freq": cpu.max,
+            "scaling_governor": cpu.governor,
+            "energy_performance_preference": cpu.epp,
+        }
+        for name, value in facts.items():
+            if value:
+                yield f"{folder}/{name}", value
+        if any(facts.values()):
             yield f"{folder}/affected_cpus", cpu.id
         if cpu.capacity is not None:
             yield f"{CPU_ROOT}/cpu{cpu.id}/cpu_capacity", cpu.capacity
-
-
-def _policy(cpu: Cpu) -> Rows:
-    known = {
-        "base_frequency": cpu.base,
-        "cpuinfo_min_freq": cpu.min,
-        "cpuinfo_max_freq": cpu.max,
-        "scaling_governor": cpu.governor,
-        "energy_performance_preference": cpu.epp,
-    }
-    for name, value in known.items():
-        if value:
-            yield name, value
 
 
 def _nodes(machine: Machine) -> Rows:
@@ -195,24 +184,20 @@ def _meminfo(prefix: str, memory: int) -> str:
 def _regions(machine: Machine) -> Rows:
     """Yield the evidence of every node's kind of memory."""
     for node in machine.nodes:
-        if node.memory:
-            yield from _evidence(node)
+        match node.kind:
+            case _ if not node.memory:
+                pass
+            case MemoryKind.PMEM:
+                yield f"{ND_ROOT}/region{node.id}/target_node", node.id
+            case MemoryKind.CXL:
+                dax = f"{_CXL_REGION}/region{node.id}/dax{node.id}.0"
+                yield f"{dax}/target_node", node.id
+            case kind:
+                folder = f"{NODE_ROOT}/node{node.id}/access0/initiators"
+                yield f"{folder}/read_bandwidth", _BANDWIDTH[kind]
 
 
-def _evidence(node: Node) -> Rows:
-    match node.kind:
-        case MemoryKind.PMEM:
-            yield f"{ND_ROOT}/region{node.id}/target_node", node.id
-        case MemoryKind.CXL:
-            dax = f"{_CXL_REGION}/region{node.id}/dax{node.id}.0"
-            yield f"{dax}/target_node", node.id
-        case kind:
-            folder = f"{NODE_ROOT}/node{node.id}/access0/initiators"
-            yield f"{folder}/read_bandwidth", _BANDWIDTH[kind]
-
-
-def platform_files(machine: Machine) -> Rows:
-    """Yield the files of devices, uncore domains, resctrl and cgroups."""
+def _platform(machine: Machine) -> Rows:
     yield from _devices(machine.devices)
     if machine.has_speed_select:
         yield SST_DEVICE, ""
@@ -222,11 +207,6 @@ def platform_files(machine: Machine) -> Rows:
         yield from _rdt(machine.rdt)
     if machine.cgroup:
         yield from _cgroup(machine.cgroup)
-
-
-def platform_links(machine: Machine) -> dict[str, str]:
-    """Return the links from class folders to devices."""
-    return {f"{FOLDERS[one.kind]}/{one.name}": one.path for one in machine.devices}
 
 
 def _devices(devices: Sequence[Device]) -> Rows:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+
+import msgspec
 
 from nri_resmgr.host.resctrl.errors import GroupRefused
 from nri_resmgr.host.resctrl.files import ResctrlFiles
@@ -67,13 +68,7 @@ def apply_steps(
 def undo_all(
     files: ResctrlFiles, journal: Journal, record: ResctrlRecord
 ) -> ResctrlReport:
-    """Remove our groups and restore changed ones; continue after failures.
-
-    Args:
-        files: The resctrl file system.
-        journal: Keeps what could not be undone.
-        record: What to undo.
-    """
+    """Remove our groups and restore changed ones; continue after failures."""
     failed: Failed = []
     monitors = [
         one
@@ -96,8 +91,12 @@ def undo_all(
 
 
 def _remove(files: ResctrlFiles, name: str, path: str, failed: Failed) -> bool:
+    def remove() -> None:
+        with contextlib.suppress(FileNotFoundError):  # it is gone already
+            files.rmdir(path)
+
     with _collecting(failed):
-        attempt(files, name, "remove", path, _unless_gone(files, path))
+        attempt(files, name, "remove", path, remove)
         return True
     return False
 
@@ -108,17 +107,6 @@ def _write(files: ResctrlFiles, name: str, text: str, failed: Failed) -> bool:
         attempt(files, name, "write", path, partial(files.write, path, text))
         return True
     return False
-
-
-def _unless_gone(files: ResctrlFiles, path: str) -> Callable[[], None]:
-    def remove() -> None:
-        try:
-            files.rmdir(path)
-        except OSError as error:
-            if error.errno != errno.ENOENT:
-                raise
-
-    return remove
 
 
 def _save(journal: Journal, record: ResctrlRecord, failed: Failed) -> None:
@@ -152,7 +140,7 @@ def make_monitor(files: ResctrlFiles, journal: Journal, path: str) -> None:
         StateUnusable: The journal cannot be written; nothing was changed.
     """
     record = journal.load()
-    journal.save(record.with_monitor(path))
+    journal.save(msgspec.structs.replace(record, monitors=record.monitors | {path}))
     try:
         attempt(files, group_of(path), "make", path, partial(files.mkdir, path))
     except GroupRefused:
@@ -172,4 +160,4 @@ def remove_monitor(files: ResctrlFiles, journal: Journal, path: str) -> None:
         return
     if "tasks" in names_in(files, path):
         attempt(files, group_of(path), "remove", path, partial(files.rmdir, path))
-    journal.save(record.without_monitor(path))
+    journal.save(msgspec.structs.replace(record, monitors=record.monitors - {path}))

@@ -51,12 +51,6 @@ class RdtControl:
     call them in a thread. Every change is journaled first.
 
     Create it with `open`.
-
-    Args:
-        files: The resctrl file system.
-        journal: Changes of this boot that have to be undone.
-        mode: Unit of memory bandwidth.
-        options: Which groups are ours.
     """
 
     def __init__(
@@ -78,11 +72,6 @@ class RdtControl:
     ) -> RdtControl:
         """Open the resctrl file system of a host, and the journal of its changes.
 
-        Args:
-            tree: The host.
-            store: Keeps the journal, such as a `StateDir`.
-            options: Which groups are ours.
-
         Raises:
             ResctrlNotMounted: resctrl is not mounted.
             UnreadableHostFile: The table of mounts cannot be read.
@@ -98,7 +87,7 @@ class RdtControl:
         return cls(files, Journal(store, place), mode, options)
 
     def capabilities(self) -> Capabilities:
-        """Read what the machine can allocate and count.
+        """Read what the machine can allocate.
 
         Raises:
             HostError: A file is missing, unreadable or invalid.
@@ -204,15 +193,10 @@ class RdtControl:
     def move(
         self, threads: Callable[[], Collection[int]], name: str, monitor: str = ""
     ) -> int:
-        """Move threads to a class, until there are no new ones.
+        """Move threads to a class, until there are no new ones; return their number.
 
-        Args:
-            threads: Returns the present threads, such as `threads_of` a cgroup.
-            name: The class.
-            monitor: Move them to this monitoring group, too.
-
-        Returns:
-            The number of moved threads.
+        *threads* returns the present ones, such as `threads_of` a cgroup. They move to
+        the monitoring group as well, if one is given.
 
         Raises:
             UnknownGroup: There is no such class or monitoring group.
@@ -232,10 +216,6 @@ class RdtControl:
         """Create a monitoring group for a pod in a class.
 
         An existing one is used, even one of another program.
-
-        Args:
-            pod: UID of the pod, the name of the group.
-            name: The class.
 
         Raises:
             BadGroupName: The UID is not valid for a folder.

@@ -12,19 +12,14 @@ from nri_resmgr.classes.rdt.capabilities import (
     Bandwidth,
     BandwidthMode,
     Capabilities,
-    Monitoring,
     RdtCache,
 )
 from nri_resmgr.host.resctrl.files import ResctrlFiles
-from nri_resmgr.host.resctrl.groups import names_in, read_if_there
-from nri_resmgr.host.resctrl.schemata import Schemata, cache_of, parse_schemata
+from nri_resmgr.host.resctrl.groups import names_in, read_if_there, read_schemata
+from nri_resmgr.host.resctrl.schemata import Schemata, cache_of
 from nri_resmgr.host.tree import BadHostFile, MissingHostFile
 
 _BANDWIDTH: Final = "MB"
-_MONITORING: Final = "L3_MON"
-
-# Suffix of files that configure counters.
-_SETTING: Final = "_config"
 
 _VENDOR: Final = re.compile(r"^vendor_id\s*:\s*(\S+)", re.MULTILINE)
 _AMD: Final = ("AuthenticAMD", "HygonGenuine")
@@ -32,10 +27,6 @@ _AMD: Final = ("AuthenticAMD", "HygonGenuine")
 
 def bandwidth_mode(cpuinfo: str, *, in_mbps: bool) -> BandwidthMode:
     r"""Determine the unit of ``MB`` lines, which the kernel does not report.
-
-    Args:
-        cpuinfo: Text of ``/proc/cpuinfo``.
-        in_mbps: Whether resctrl is mounted with ``mba_MBps``.
 
     Source:
         Linux resctrl.rst, "Memory bandwidth Allocation".
@@ -51,11 +42,7 @@ def bandwidth_mode(cpuinfo: str, *, in_mbps: bool) -> BandwidthMode:
 
 
 def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
-    """Read what can be allocated and counted.
-
-    Args:
-        files: The resctrl file system.
-        mode: See `bandwidth_mode`.
+    """Read what can be allocated.
 
     Raises:
         MissingHostFile: A file of a resource is missing.
@@ -63,7 +50,8 @@ def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
         UnreadableHostFile: A file cannot be read.
     """
     folders = names_in(files, "info")
-    root = _ids(files)
+    schemata = read_schemata(files, "") or {}
+    root = {name: tuple(sorted(values)) for name, values in schemata.items()}
     caches = {
         name: _cache(files, name, root.get(name, ()))
         for name in folders
@@ -73,7 +61,6 @@ def read_capabilities(files: ResctrlFiles, mode: BandwidthMode) -> Capabilities:
     return Capabilities(
         caches=caches,
         bandwidth=_bandwidth(files, mode, root) if has_bandwidth else None,
-        monitoring=_monitoring(files) if _MONITORING in folders else None,
         io_alloc=any(_text(files, f"{name}/io_alloc") == "enabled" for name in caches),
     )
 
@@ -88,15 +75,6 @@ def whole_of(capabilities: Capabilities) -> Schemata:
     if bandwidth is not None:
         whole[_BANDWIDTH] = dict.fromkeys(bandwidth.ids, bandwidth.maximum)
     return whole
-
-
-def _ids(files: ResctrlFiles) -> dict[str, tuple[int, ...]]:
-    text = read_if_there(files, "schemata") or ""
-    try:
-        found = parse_schemata(text)
-    except ValueError as error:
-        raise BadHostFile(f"{files.root}/schemata", str(error)) from error
-    return {name: tuple(sorted(values)) for name, values in found.items()}
 
 
 def _cache(files: ResctrlFiles, name: str, ids: tuple[int, ...]) -> RdtCache:
@@ -123,12 +101,6 @@ def _bandwidth(
             maximum = AMD_MAXIMUM
     closids = _number(files, f"{_BANDWIDTH}/num_closids")
     return Bandwidth(mode, minimum, step, maximum, closids, ids.get(_BANDWIDTH, ()))
-
-
-def _monitoring(files: ResctrlFiles) -> Monitoring:
-    words = _text(files, f"{_MONITORING}/mon_features").split()
-    features = tuple(word for word in words if not word.endswith(_SETTING))
-    return Monitoring(features, _number(files, f"{_MONITORING}/num_rmids"))
 
 
 def _text(files: ResctrlFiles, name: str) -> str:

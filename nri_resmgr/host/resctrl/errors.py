@@ -115,9 +115,6 @@ class GroupRefused(HostError):
     """The kernel rejected a change of a group.
 
     Attributes:
-        name: The class.
-        path: The file or folder.
-        what: The operation.
         why: The kernel's reason, of ``last_cmd_status`` or errno.
         left: Paths of earlier changes that could not be undone.
     """

@@ -12,7 +12,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
 
-_CHUNK: Final = 1 << 16
+from nri_resmgr.host.bounded import KERNEL_FILE, read_descriptor
+
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CLOEXEC
@@ -52,12 +53,7 @@ class ResctrlFiles(Protocol):
 
 
 class MountedResctrl:
-    """A mounted resctrl file system.
-
-    Args:
-        root: The mount point.
-        timeout: Seconds to wait for the lock.
-    """
+    """A mounted resctrl file system."""
 
     def __init__(self, root: str, timeout: float = _TIMEOUT) -> None:
         self.root = root
@@ -66,9 +62,7 @@ class MountedResctrl:
     def read(self, path: str) -> str:
         """See `ResctrlFiles.read`."""
         with _opened(self._at(path), _READ) as fd:
-            text = bytearray()
-            while more := os.read(fd, _CHUNK):
-                text += more
+            text = read_descriptor(fd, KERNEL_FILE)
         return text.decode(errors="replace")
 
     def write(self, path: str, text: str) -> None:

@@ -27,7 +27,6 @@ class ResctrlGroup(msgspec.Struct, frozen=True):
     """One control group.
 
     Attributes:
-        schemata: Its schemata.
         mode: ``shareable``, ``exclusive``, or of a pseudo-locked region.
     """
 
@@ -36,17 +35,17 @@ class ResctrlGroup(msgspec.Struct, frozen=True):
 
     @property
     def is_for_a_region(self) -> bool:
-        """Whether it is for pseudo-locked memory, and cannot have threads."""
+        """True if it is for pseudo-locked memory, and cannot have threads."""
         return self.mode.startswith("pseudo-lock")
 
     @property
     def has_closid(self) -> bool:
-        """Whether it uses a closid; a pseudo-locked group has freed its own."""
+        """True if it uses a closid; a pseudo-locked group has freed its own."""
         return self.mode != _LOCKED
 
     @property
     def is_alone(self) -> bool:
-        """Whether no other group may share its bits."""
+        """True if no other group may share its bits."""
         return self.mode in {EXCLUSIVE, _LOCKED}
 
 
@@ -59,10 +58,10 @@ def survey(files: ResctrlFiles) -> Mapping[str, ResctrlGroup]:
     """
     found = {}
     for name in ("", *groups_in(files)):
-        text = read_if_there(files, path_in(name, "schemata"))
-        if text is not None:
+        schemata = read_schemata(files, name)
+        if schemata is not None:
             mode = read_if_there(files, path_in(name, "mode")) or SHAREABLE
-            found[name] = ResctrlGroup(_parsed(files, name, text), mode.strip())
+            found[name] = ResctrlGroup(schemata, mode.strip())
     return found
 
 
@@ -151,9 +150,16 @@ def reading(files: ResctrlFiles, path: str) -> Iterator[None]:
             raise UnreadableHostFile(f"{files.root}/{path}", why) from error
 
 
-def _parsed(files: ResctrlFiles, name: str, text: str) -> Schemata:
+def read_schemata(files: ResctrlFiles, group: str) -> Schemata | None:
+    """Return the schemata of a group; None if it is gone.
+
+    Raises:
+        UnreadableHostFile: They cannot be read.
+        BadHostFile: They are invalid.
+    """
+    path = path_in(group, "schemata")
+    text = read_if_there(files, path)
     try:
-        return parse_schemata(text)
+        return None if text is None else parse_schemata(text)
     except ValueError as error:
-        path = f"{files.root}/{path_in(name, 'schemata')}"
-        raise BadHostFile(path, str(error)) from error
+        raise BadHostFile(f"{files.root}/{path}", str(error)) from error

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from typing import Final, Protocol
+from collections.abc import Collection, Mapping
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -12,7 +11,6 @@ from nri_resmgr.host.resctrl.schemata import parse_schemata
 from nri_resmgr.host.trust import UntrustedState
 
 _NAME: Final = "resctrl"
-_VERSION: Final = 1
 
 
 class TextStore(Protocol):
@@ -45,21 +43,23 @@ class ResctrlRecord(msgspec.Struct, frozen=True):
     monitors: frozenset[str] = frozenset()
     originals: Mapping[str, str] = {}
 
-    def with_monitor(self, path: str) -> ResctrlRecord:
-        """Return a copy with another monitoring group."""
-        return msgspec.structs.replace(self, monitors=self.monitors | {path})
-
-    def without_monitor(self, path: str) -> ResctrlRecord:
-        """Return a copy without a monitoring group."""
-        return msgspec.structs.replace(self, monitors=self.monitors - {path})
-
-    def within(self, groups: Mapping[str, object]) -> ResctrlRecord:
-        """Return only the changes of groups that still exist."""
+    def within(self, groups: Collection[str]) -> ResctrlRecord:
+        """Return only the changes of these groups."""
         return ResctrlRecord(
-            self.made & groups.keys(),
+            self.made.intersection(groups),
             frozenset(one for one in self.monitors if group_of(one) in groups),
             {one: text for one, text in self.originals.items() if one in groups},
         )
+
+
+class _Document(msgspec.Struct, frozen=True, kw_only=True):
+    """Content of the journal's file; see `ResctrlRecord`."""
+
+    version: Literal[1]
+    place: str
+    made: frozenset[str]
+    monitors: frozenset[str]
+    originals: dict[str, str]
 
 
 def group_of(monitor: str) -> str:
@@ -115,40 +115,17 @@ class Journal:
         if record == ResctrlRecord():
             self._store.remove(_NAME)
         else:
-            self._store.write(_NAME, _render(record, self._place))
+            fields = msgspec.structs.asdict(record)
+            document = _Document(version=1, place=self._place, **fields)
+            text = msgspec.json.encode(document, order="deterministic").decode()
+            self._store.write(_NAME, f"{text}\n")
         self._record = record
 
 
-def _render(record: ResctrlRecord, place: str) -> str:
-    document = {
-        "version": _VERSION,
-        "place": place,
-        "made": sorted(record.made),
-        "monitors": sorted(record.monitors),
-        "originals": dict(record.originals),
-    }
-    return json.dumps(document) + "\n"
-
-
 def _parse(text: str, place: str) -> ResctrlRecord:
-    document = json.loads(text)
-    if not isinstance(document, dict) or document.get("version") != _VERSION:
-        raise ValueError("not a resctrl journal")
-    if document.get("place") != place:
+    document = msgspec.json.decode(text, type=_Document)
+    if document.place != place:
         return ResctrlRecord()
-    originals = document.get("originals")
-    if not isinstance(originals, dict):
-        raise ValueError("no originals")  # noqa: TRY004 - a bad file, not a bug
-    for schemata in _texts([*originals.values()]):
+    for schemata in document.originals.values():
         parse_schemata(schemata)
-    return ResctrlRecord(
-        frozenset(_texts(document.get("made"))),
-        frozenset(_texts(document.get("monitors"))),
-        dict(zip(_texts([*originals]), _texts([*originals.values()]), strict=True)),
-    )
-
-
-def _texts(value: object) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise ValueError(f"not a list of texts: {value!r:.40}")
-    return value
+    return ResctrlRecord(document.made, document.monitors, document.originals)

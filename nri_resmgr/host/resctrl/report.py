@@ -6,7 +6,7 @@ import msgspec
 
 
 class ResctrlOptions(msgspec.Struct, frozen=True):
-    """Which groups may be changed and removed.
+    """The groups that may be changed and removed.
 
     Attributes:
         prefix: Prefix of the folders of our classes; all groups with it are ours.
@@ -26,9 +26,6 @@ class ResctrlReport(msgspec.Struct, frozen=True):
     """Changes by folder of the group; empty for the root group.
 
     Attributes:
-        made: Created groups.
-        written: Groups whose schemata were written.
-        removed: Removed groups.
         shared: Unchanged groups of other programs that have the schemata of a class.
         failed: Path and reason of failures that do not matter for configured classes;
             the next call retries.
@@ -45,7 +42,6 @@ class ResctrlDrift(msgspec.Struct, frozen=True):
     """A group whose schemata another program has changed.
 
     Attributes:
-        group: Its folder.
         expected: Its schemata after we wrote them.
         present: Its schemata now; None if it is gone.
     """

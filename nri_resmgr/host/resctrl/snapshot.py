@@ -19,14 +19,11 @@ class ResctrlSnapshot(msgspec.Struct, frozen=True):
     """The groups before a plan is applied, and what may be changed.
 
     Attributes:
-        root: Mount point, for messages.
-        groups: All groups, by folder.
         record: Journaled changes of these groups.
         closids: Number of possible groups, with the root group; 0 if unknown.
         step: The kernel rounds bandwidths up to multiples of this.
         whole: Schemata with the whole of every resource.
         prefix: All groups with this prefix are ours; empty if only journaled ones are.
-        adopts: Whether groups of other programs may be changed.
     """
 
     root: str

@@ -13,7 +13,7 @@ from nri_resmgr.host.resctrl.errors import (
     TooManyGroups,
 )
 from nri_resmgr.host.resctrl.groups import ResctrlGroup, path_in
-from nri_resmgr.host.resctrl.journal import ResctrlRecord, group_of
+from nri_resmgr.host.resctrl.journal import ResctrlRecord
 from nri_resmgr.host.resctrl.schemata import (
     Schemata,
     merged,
@@ -30,9 +30,7 @@ class Steps(msgspec.Struct, frozen=True):
 
     Attributes:
         remove_first: Unused groups of ours whose closids or bits are needed.
-        make: New groups.
         write: Schemata by folder, if they change anything.
-        remove_last: The other unused groups of ours.
         meanwhile: Content of the journal before the first step.
         afterwards: Content of the journal after the last step.
         shared: Unchanged groups of other programs that have the schemata of a class.
@@ -50,10 +48,8 @@ class Steps(msgspec.Struct, frozen=True):
 def steps_to(wanted: Mapping[str, str], snapshot: ResctrlSnapshot) -> Steps:
     """Compute the changes from a snapshot to the desired groups.
 
-    Args:
-        wanted: Desired schemata by folder, with the root group's if that is to change.
-            Resources that a text does not name get their original values.
-        snapshot: The present groups.
+    *wanted* are desired schemata by folder, with the root group's if that is to change.
+    Resources that a text does not name get their original values.
 
     Raises:
         TooManyGroups: There are not enough closids, whatever is removed.
@@ -88,7 +84,9 @@ def steps_to(wanted: Mapping[str, str], snapshot: ResctrlSnapshot) -> Steps:
         write={n: render_schemata(t) for n, t in (put | changes).items() if t},
         remove_last=last,
         meanwhile=meanwhile,
-        afterwards=_record_without(meanwhile, {*first, *last, *restored}),
+        afterwards=meanwhile.within(
+            {*snapshot.groups, *make} - {*first, *last, *restored}
+        ),
         shared=tuple(sorted(texts.keys() - ours - {""})),
     )
 
@@ -183,11 +181,3 @@ def _unused(
     order = [*alone, *(name for name in left if name not in alone)]
     first = order[: max(short, len(alone))]
     return tuple(first), tuple(name for name in left if name not in first)
-
-
-def _record_without(record: ResctrlRecord, gone: Collection[str]) -> ResctrlRecord:
-    return ResctrlRecord(
-        record.made.difference(gone),
-        frozenset(one for one in record.monitors if group_of(one) not in gone),
-        {one: text for one, text in record.originals.items() if one not in gone},
-    )

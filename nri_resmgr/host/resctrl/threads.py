@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from nri_resmgr.host.resctrl.files import ResctrlFiles
@@ -30,18 +31,10 @@ class TooManyForks(HostError):
 def move_threads(
     files: ResctrlFiles, folder: str, threads: Callable[[], Collection[int]]
 ) -> int:
-    """Move threads to a group, until there are no new ones.
+    """Move threads to a group, until there are no new ones; return their number.
 
     Threads that are in it already are skipped, so that they stay in a monitoring group
     of it.
-
-    Args:
-        files: The resctrl file system.
-        folder: The group.
-        threads: Returns the present threads.
-
-    Returns:
-        The number of moved threads.
 
     Raises:
         GroupRefused: The kernel rejected a thread. Earlier ones are moved.
@@ -57,7 +50,8 @@ def move_threads(
         if not new:
             return count
         for task in sorted(new):
-            count += _moved(files, folder, task)
+            step = partial(write_task, files, folder, task)
+            count += attempt(files, folder, f"write {task} to", path, step)
         seen |= new
     raise TooManyForks(f"{files.root}/{path}", count)
 
@@ -72,15 +66,3 @@ def tasks_in(files: ResctrlFiles, folder: str) -> frozenset[int]:
     with reading(files, path):
         return frozenset(map(int, files.read(path).split()))
     return frozenset()
-
-
-def _moved(files: ResctrlFiles, folder: str, task: int) -> bool:
-    found: list[bool] = []
-    attempt(
-        files,
-        folder,
-        f"write {task} to",
-        path_in(folder, "tasks"),
-        lambda: found.append(write_task(files, folder, task)),
-    )
-    return found[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -23,14 +23,13 @@ from nri_resmgr.host.resctrl.schemata import render_schemata
 _STATUS: Final = "info/last_cmd_status"
 _OK: Final = "ok"
 
+ResultT = TypeVar("ResultT")
+
 
 class _RemovedGroup(msgspec.Struct, frozen=True):
     """Content of a removed group, to create it again.
 
     Attributes:
-        schemata: Text of its schemata.
-        cpus: Its list of CPUs.
-        tasks: Ids of its threads.
         monitors: Ids of threads by path of the monitoring group.
     """
 
@@ -41,12 +40,7 @@ class _RemovedGroup(msgspec.Struct, frozen=True):
 
 
 class Transaction:
-    """Changes of groups that can be undone, the last one first.
-
-    Args:
-        files: The resctrl file system.
-        groups: All groups before the first change.
-    """
+    """Changes of groups that can be undone, the last one first."""
 
     def __init__(self, files: ResctrlFiles, groups: Mapping[str, ResctrlGroup]) -> None:
         self._files = files
@@ -88,11 +82,7 @@ class Transaction:
         self._undo.append((name, lambda: _recreate(files, name, saved)))
 
     def undo(self) -> tuple[str, ...]:
-        """Undo all changes.
-
-        Returns:
-            Paths whose change could not be undone.
-        """
+        """Undo all changes; return the paths whose change could not be undone."""
         left = []
         while self._undo:
             path, step = self._undo.pop()
@@ -104,9 +94,9 @@ class Transaction:
 
 
 def attempt(
-    files: ResctrlFiles, name: str, what: str, path: str, step: Callable[[], None]
-) -> None:
-    """Run one operation; its error includes the kernel's reason.
+    files: ResctrlFiles, name: str, what: str, path: str, step: Callable[[], ResultT]
+) -> ResultT:
+    """Return the result of an operation; its error includes the kernel's reason.
 
     Raises:
         GroupRefused: It failed.
@@ -115,7 +105,7 @@ def attempt(
         Linux resctrl.rst, "last_cmd_status".
     """
     try:
-        step()
+        return step()
     except OSError as error:
         why = os.strerror(error.errno or 0).lower()
         try:
@@ -164,10 +154,7 @@ def _fill(files: ResctrlFiles, folder: str, tasks: Iterable[str]) -> None:
 
 
 def write_task(files: ResctrlFiles, folder: str, task: int) -> bool:
-    """Move one thread to a group.
-
-    Returns:
-        False if the thread has ended.
+    """Move one thread to a group; return False if it has ended.
 
     Raises:
         OSError: The kernel rejected it.

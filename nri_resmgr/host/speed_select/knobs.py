@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final, TypeAlias
@@ -36,11 +37,6 @@ class SpeedSelectKnobs:
     The original settings of a punit are journaled before it is first written. Not
     thread-safe.
 
-    Args:
-        open_device: Opens the device; called once per call of a method.
-        cores: The cores of the machine.
-        journal: Keeps the originals.
-
     Raises:
         StateUnusable: The journal cannot be read.
     """
@@ -55,15 +51,10 @@ class SpeedSelectKnobs:
         self._cores = cores
         self._journal = journal
         self._originals = {_key(punit): punit for punit in journal.read()}
-        self._journaled = dict(self._originals)  # content of the journal
         self._written: dict[_Key, Punit] = {}  # written last
 
     def with_originals(self, punits: Sequence[Punit]) -> tuple[Punit, ...]:
-        """Return punits with their original settings.
-
-        Args:
-            punits: With their present settings.
-        """
+        """Return punits with their original settings."""
         return tuple(
             _set_to(punit, self._originals.get(_key(punit), punit)) for punit in punits
         )
@@ -74,9 +65,7 @@ class SpeedSelectKnobs:
         A punit that is desired as it was written last is neither read nor written. The
         next call retries punits that were not written completely.
 
-        Args:
-            wanted: Punits with the desired settings.
-            again: Read and write all of them, as after a drift.
+        With *again*, all of them are read and written, as after a drift.
         """
         changes = KnobChanges()
         if again:
@@ -84,7 +73,9 @@ class SpeedSelectKnobs:
         named = {_key(punit): punit for punit in wanted}
         left = {k: punit for k, punit in self._originals.items() if k not in named}
         targets = left | {
-            key: punit for key, punit in named.items() if self._is_due(key, punit)
+            key: punit
+            for key, punit in named.items()
+            if key not in self._written or not _is_same(self._written[key], punit)
         }
         if targets:
             try:
@@ -128,10 +119,10 @@ class SpeedSelectKnobs:
                 changes.fail(_path(key), describe(punit), _MISSING)
             elif self._set(key, punit, present[key], writers, changes):
                 changes.written.append(_path(key))
-        self._update_journal()
-
-    def _is_due(self, key: _Key, punit: Punit) -> bool:
-        return key not in self._written or not _is_same(self._written[key], punit)
+        # Otherwise the journal has punits that are restored already, which is harmless.
+        # The next call writes it again.
+        with contextlib.suppress(StateUnusable):
+            self._journal.write(tuple(self._originals.values()))
 
     def _journal_originals(
         self,
@@ -153,7 +144,6 @@ class SpeedSelectKnobs:
                     changes.fail(_path(key), describe(punit), f"no journal: {error}")
                 return False
             self._originals |= fresh
-            self._journaled = dict(self._originals)
         return True
 
     def _set(
@@ -196,17 +186,6 @@ class SpeedSelectKnobs:
         self._written.pop(key, None)
         why = error.strerror if isinstance(error, OSError) else str(error)
         changes.fail(_path(key), describe(punit), (why or str(error)).lower())
-
-    def _update_journal(self) -> None:
-        if self._originals == self._journaled:
-            return
-        try:
-            self._journal.write(tuple(self._originals.values()))
-        except StateUnusable:
-            # The journal has punits that are restored already, which is harmless. The
-            # next call writes it again.
-            return
-        self._journaled = dict(self._originals)
 
 
 def describe(punit: Punit) -> str:

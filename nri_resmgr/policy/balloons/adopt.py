@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
+from nri_resmgr.policy.balloons.make_room import gives_way
 from nri_resmgr.policy.balloons.memory import (
     add_nearby_nodes,
     reoffer_memory,
@@ -26,27 +27,25 @@ from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
 from nri_resmgr.policy.balloons.restore import restore, restore_empty
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import BalloonsState as State
+from nri_resmgr.policy.balloons.state import ReservedRoom, Slot
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
-from nri_resmgr.values import NodeSet, PolicyError
+from nri_resmgr.values import PolicyError
 
 
 def adopt(
-    specs: Sequence[ContainerSpec], old: State, context: Context
+    specs: Sequence[ContainerSpec],
+    rooms: Mapping[Slot, ReservedRoom],
+    old: State,
+    context: Context,
 ) -> tuple[State, dict[str, BalloonPlacement]]:
-    """Place running containers; never refuses, as they run in any case.
+    """Place running containers, oldest first; never refuses, as they run in any case.
 
     Containers with a known balloon come first, then those whose present CPUs may be
-    those of a balloon, then the others, each group in the given order.
-
-    Args:
-        specs: The running containers, oldest first.
-        old: The last state, possibly of another machine or other settings.
-        context: The machine and the settings.
-
-    Returns:
-        The state with all of them, and the placement of each, by id.
+    those of a balloon, then the others, each group in the given order. The *old* state
+    may be of another machine or other settings. Reserved *rooms* that do not fit any
+    more are left out.
     """
     state = State.empty(context.memory, context.settings.available)
     # Configured and reserved CPUs come first: no other balloon may take them.
@@ -54,35 +53,31 @@ def adopt(
     # All of them before any is placed, as strategies look at pods and namespaces.
     for spec in specs:
         state = state.put(spec, spec.present)
-    state = restore({one.id: one for one in specs}, old, state, context)
+    state = restore({one.id: one for one in specs}, rooms, old, state, context)
     placed = {
-        key: BalloonPlacement(
-            state=state, rule=_rule_of(membership.balloon, old, state)
-        )
+        key: BalloonPlacement(state, _rule_of(membership.balloon, old, state))
         for key, membership in state.memberships.items()
     }
     occupancy = Occupancy.of(((one, one.present.cpus) for one in specs), context)
+    # Those that fell back run on CPUs of others, which come first.
     for spec in sorted(
-        _unplaced(specs, placed), key=lambda one: ambiguity(one, context)
+        _unplaced(specs, placed),
+        key=lambda one: (gives_way(one), ambiguity(one, context)),
     ):
-        if found := recognise(spec, state, context, occupancy):
+        found = recognise(spec, state, context, occupancy)
+        if found and _leaves_minimum(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
     # Only now, so that empty balloons do not take CPUs that containers run on.
     state = create_minimum(restore_empty(old, state, context), context, partial=True)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)
-        placed[spec.id], state = found, found.state
+        placed |= {spec.id: found, **found.displaced}
+        state = found.state
     return _with_memory(specs, old, state, context), placed
 
 
 def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
-    """Place one more running container; never refuses.
-
-    Args:
-        spec: The container; the ledger of *state* has it.
-        state: All balloons, without it.
-        context: The machine and the settings.
-    """
+    """Place one more running container, which the ledger has already; never refuses."""
     entries = state.ledger.entries.values()
     occupancy = Occupancy.of(
         ((one.spec, one.last_sent.cpus) for one in entries), context
@@ -95,6 +90,23 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
 def _rule_of(balloon: str, old: State, state: State) -> Rule:
     before, after = old.balloons[balloon].cpus, state.balloons[balloon].cpus
     return Rule.MOVED if before.isdisjoint(after) else Rule.KEPT
+
+
+def _leaves_minimum(
+    spec: ContainerSpec, state: State, before: State, context: Context
+) -> bool:
+    """Return whether a container that gives way leaves enough CPUs to other balloons.
+
+    Reserved CPUs of which only the amount is configured are in no balloon yet, and it
+    may have fallen back to these.
+    """
+    if not gives_way(spec) or state.free == before.free:
+        return True
+    try:
+        create_minimum(state, context)
+    except PolicyError:
+        return False
+    return True
 
 
 def _unplaced(
@@ -116,7 +128,7 @@ def _place_anywhere(
     kinds = dict.fromkeys((DEFAULT, search.kind.name, *others, RESERVED))
     # One of them succeeds: `BalloonsSettings` rejects types without any CPU.
     found = next(filter(None, (_force_into_type(kind, search) for kind in kinds)))
-    return BalloonPlacement(state=found, rule=Rule.FELL_BACK, detail=why)
+    return BalloonPlacement(found, Rule.FELL_BACK, detail=why)
 
 
 def _force_into_type(kind: str, search: Search) -> State | None:
@@ -133,19 +145,16 @@ def _with_memory(
 ) -> State:
     """Grant memory, first to containers that have some."""
     memory = state.memory
-    rows = [(_zone(spec, old), spec) for spec in specs]
-    for zone, spec in sorted(rows, key=lambda row: not row[0]):
+    had = {one.id: one.present.mems for one in specs}
+    had |= {key: grant.zone for key, grant in old.memory.grants.items() if key in had}
+    for spec in sorted(specs, key=lambda one: not had[one.id]):
         name = state.memberships[spec.id].balloon
         if name and context.type_of(state.balloons[name]).pin_memory:
             request = _request(spec, name, old, state, context)
-            memory = reoffer_memory(request, zone, memory).ledger
+            memory = reoffer_memory(request, had[spec.id], memory).ledger
             near = state.allowed_cpus(state.balloons[name])
             memory, _ = add_nearby_nodes((spec.id,), near, memory, context)
     return replace(state, memory=memory)
-
-
-def _zone(spec: ContainerSpec, old: State) -> NodeSet:
-    return old.memory.zone_of(spec.id) if spec.id in old.memory else spec.present.mems
 
 
 def _request(

@@ -25,13 +25,7 @@ Strategy: TypeAlias = Callable[["Search"], "BalloonChoice | None"]
 
 
 class BalloonChoice(msgspec.Struct, frozen=True):
-    """The balloon chosen for a container.
-
-    Attributes:
-        balloon: Its name.
-        rule: Why this one.
-        state: All balloons, including the chosen one if it is new.
-    """
+    """The balloon chosen for a container, and all balloons, with this one if new."""
 
     balloon: str
     rule: Rule
@@ -39,14 +33,9 @@ class BalloonChoice(msgspec.Struct, frozen=True):
 
 
 class Search(msgspec.Struct, frozen=True):
-    """The search for a container's balloon.
+    """The search for a container's balloon, in a state without the container.
 
-    Attributes:
-        spec: The container.
-        membership: Its request and group; the balloon is still empty.
-        kind: The requested type.
-        state: All balloons, without the container.
-        context: The machine and the settings.
+    The balloon of the membership is still empty; *kind* is the requested type.
     """
 
     spec: ContainerSpec
@@ -152,7 +141,7 @@ def _new(search: Search) -> BalloonChoice | None:
     count = 0
     for one in _of_type(search):
         count += 1
-        if not one.members and fits(search, one):
+        if not one.is_used and fits(search, one):
             return BalloonChoice(one.name, Rule.EMPTY_BALLOON, search.state)
     kind, context = search.kind, search.context
     full = kind.max_balloons is not None and count >= kind.max_balloons

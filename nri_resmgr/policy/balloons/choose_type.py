@@ -17,11 +17,12 @@ from nri_resmgr.policy.balloons.settings import (
 )
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.matching import Predicate, Reader, predicate_of, reader_of
-from nri_resmgr.policy.scheduling import SchedulingClass
 from nri_resmgr.values.globs import glob_pattern
 from nri_resmgr.values.identity_cache import IdentityCache
+from nri_resmgr.values.scheduling import SchedulingClass
 
-_KEY: Final = re.compile(r"\$\{([^}]*)\}")
+# ${pod/labels/a-b} or $pod/labels/a-b: as nri-plugins' tests write them.
+_KEY: Final = re.compile(r"\$(?:\{([^}]*)\}|([A-Za-z](?:[\w./-]*\w)?))", re.ASCII)
 
 
 class TypeChoice(msgspec.Struct, frozen=True):
@@ -69,8 +70,9 @@ def group_of(spec: ContainerSpec, template: str) -> str:
     Raises:
         BadKey: The template has an unknown key.
 
-    >>> group_of(ContainerSpec("a", namespace="shop"), "ns-${namespace}")
-    'ns-shop'
+    >>> spec = ContainerSpec("a", namespace="shop")
+    >>> group_of(spec, "${namespace}-1"), group_of(spec, "ns=$pod/namespace")
+    ('shop-1', 'ns=shop')
     """
     return "".join(
         part if isinstance(part, str) else part(spec) or ""
@@ -85,20 +87,31 @@ def parts_of(template: str) -> tuple[str | Reader, ...]:
     Raises:
         BadKey: It has an unknown key.
     """
-    parts: list[str | Reader] = list(_KEY.split(template))
-    parts[1::2] = [reader_of(str(key)) for key in parts[1::2]]
-    return tuple(parts)
+    parts: list[str | Reader] = []
+    at = 0
+    for found in _KEY.finditer(template):
+        braced, plain = found.groups()
+        key = plain if braced is None else braced
+        parts += (template[at : found.start()], reader_of(key))
+        at = found.end()
+    return (*parts, template[at:])
 
 
 def scheduling_of(
     spec: ContainerSpec, settings: BalloonsSettings
 ) -> SchedulingClass | None:
-    """Return a container's scheduling class: its annotation's, else its type's."""
+    """Return a container's scheduling class: its annotation's, else its type's.
+
+    None where the type that its annotation names is gone since its creation.
+    """
     name = spec.preferences.scheduling_class
     if not name and settings.scheduling_classes:
         if is_preserved(spec, settings):
             return None
-        name = choose_type(spec, settings).kind.scheduling_class
+        try:
+            name = choose_type(spec, settings).kind.scheduling_class
+        except NoSuchType:
+            return None
     return settings.scheduling_classes.get(name)
 
 

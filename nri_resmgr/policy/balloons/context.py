@@ -20,10 +20,6 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 class BalloonsContext:
     """One machine and the settings of the policy on it; never changes.
 
-    Args:
-        machine: The machine whose CPUs are allocated.
-        settings: The policy's settings.
-
     Attributes:
         memory: The machine's memory; one object, since caches compare it by identity.
         kinds: The kinds of memory that the machine has.
@@ -41,7 +37,7 @@ class BalloonsContext:
         self.threads: Final = tuple(_threads(machine))
         self.elements: Final = lru_cache(maxsize=16)(self._elements)
         self.around: Final = lru_cache(maxsize=1024)(self._around)
-        self.one_per_core: Final = lru_cache(maxsize=1024)(self._one_per_core)
+        self.one_per_core: Final = lru_cache(maxsize=1024)(machine.first_threads)
         self.nodes_of: Final = lru_cache(maxsize=1024)(machine.nodes_of)
 
     def type_of(self, balloon: Balloon) -> BalloonType:
@@ -81,11 +77,6 @@ class BalloonsContext:
             ShareLevel.THREAD: (CpuSet.of(one.id) for one in machine.cpus),
         }
         return tuple(dict.fromkeys(rows[level])) or cores
-
-    def _one_per_core(self, cpus: CpuSet) -> CpuSet:
-        """Return the lowest thread of each core that a set has CPUs of."""
-        cores = (core.cpus & cpus for core in self.machine.cores)
-        return CpuSet.from_iterable(mine.first for mine in cores if mine)
 
 
 def _threads(machine: Machine) -> Iterator[CpuSet]:

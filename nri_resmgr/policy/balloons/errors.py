@@ -26,13 +26,8 @@ class NoSuchType(PolicyError):
 class NoBalloonFits(PolicyError):
     """No balloon of a container's type can take it.
 
-    Attributes:
-        title: Namespace, pod and name of the container.
-        requested: Its CPU request as Kubernetes writes it.
-        kind: The name of its type.
-        free: CPUs that are in no balloon.
-        balloons: A phrase about each balloon of the type.
-        helps: A phrase about each remedy.
+    *free* are CPUs that are in no balloon. There is a phrase about each balloon of the
+    type, and one about each remedy.
     """
 
     title: str

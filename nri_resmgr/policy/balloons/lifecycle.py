@@ -14,17 +14,10 @@ from nri_resmgr.policy.balloons.settings import RESERVED, BalloonType
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.cpus import CpuPriority
-from nri_resmgr.values import NO_CPUS, CpuSet
-
-_CPU: Final = 1000  # thousandths
+from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet
 
 # Types with the strictest preference choose their CPUs first.
-_ORDER: Final = (
-    CpuPriority.HIGH,
-    CpuPriority.NORMAL,
-    CpuPriority.LOW,
-    CpuPriority.ANY,
-)
+_ORDER: Final = tuple(CpuPriority)
 
 
 def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, int]:
@@ -33,7 +26,7 @@ def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, i
     That is enough for the requests of its containers, at least one if it has
     containers, and within the minimum and maximum of its type.
     """
-    kind, used = context.type_of(balloon), bool(balloon.members)
+    kind, used = context.type_of(balloon), balloon.is_used
     if not balloon.parts:
         return {balloon.name: _leaf_need(balloon.load, kind, balloon, used=used)}
     # Components carry equal shares of the load, each rounded up to whole CPUs.
@@ -58,29 +51,24 @@ def has_room(balloon: Balloon, request: int, state: State) -> bool:
 def free_capacity(balloon: Balloon, state: State) -> int:
     """Return the unrequested part of a balloon's CPUs, in thousandths of a CPU."""
     if not balloon.parts:
-        return _CPU * balloon.cpus.bits.bit_count() - balloon.load
-    leaves = state.leaves(balloon)
-    return min(_CPU * len(leaf.cpus) * share for leaf, share in leaves) - balloon.load
-
-
-def max_free_capacity(balloon: Balloon, state: State, context: Context) -> int:
-    """Return the free capacity of a balloon once it has grown as far as possible."""
-    return capacity(balloon, state, context) - balloon.load
+        return ONE_CPU * balloon.cpus.bits.bit_count() - balloon.load
+    sizes = (len(leaf.cpus) * share for leaf, share in state.leaves(balloon))
+    return ONE_CPU * min(sizes) - balloon.load
 
 
 def capacity(balloon: Balloon, state: State, context: Context) -> int:
     """Return a balloon's capacity with all free CPUs, in thousandths of a CPU."""
     kind, free = context.type_of(balloon), state.free.bits.bit_count()
     if not balloon.parts:
-        return _CPU * most_cpus(balloon, kind, free)
+        return ONE_CPU * most_cpus(balloon, kind, free)
     leaves = [
         (leaf, share, most_cpus(leaf, context.type_of(leaf), free))
         for leaf, share in state.leaves(balloon)
     ]
-    most = min(_CPU * size * share for _, share, size in leaves)
+    most = min(ONE_CPU * size * share for _, share, size in leaves)
     # Growing components share the free CPUs: step down until these suffice for all.
     while most > 0 and _missing(most, leaves) > free:
-        most -= _CPU
+        most -= ONE_CPU
     # Without the minimum, which says nothing about what can be had.
     return _clamped(most, kind, low=False)
 
@@ -96,18 +84,14 @@ def most_cpus(balloon: Balloon, kind: BalloonType, free: int) -> int:
 def create(
     kind: BalloonType, state: State, context: Context, within: str = ""
 ) -> tuple[State, str]:
-    """Create a balloon, without CPUs unless its type lists them.
+    """Create a balloon, without CPUs unless its type lists them; also return its name.
 
-    Args:
-        kind: Its type.
-        state: All balloons; the maximum number of its type is not checked.
-        context: The machine and the settings.
-        within: The composite balloon that it is a component of.
-
-    Returns:
-        All balloons, and the name of the new one.
+    The maximum number of its type is not checked. It may be *within* a composite one.
     """
-    balloon = Balloon(type=kind.name, index=_lowest_free(kind, state), within=within)
+    used = {one.index for one in state.balloons.values() if one.type == kind.name}
+    # The lowest, as CPUs and homes of a type are configured by this number.
+    index = next(number for number in range(len(used) + 1) if number not in used)
+    balloon = Balloon(type=kind.name, index=index, within=within)
     name = balloon.name
     if kind.cpus:
         cpus = kind.cpus[balloon.index]
@@ -119,8 +103,7 @@ def create(
         state, made = create(part, state, context, name)
         parts.append(made)
     if parts:
-        whole = replace(balloon, parts=tuple(parts))
-        state = state.with_balloons((whole,))
+        state = state.with_balloons((replace(balloon, parts=tuple(parts)),))
     return state, name
 
 
@@ -132,14 +115,10 @@ def inflate(
     inside: CpuSet | None = None,
     partial: bool = False,
 ) -> State:
-    """Add CPUs to a balloon up to its need; it gives none back.
+    """Add CPUs to a balloon, no component, up to its need; it gives none back.
 
-    Args:
-        name: The balloon, which is no component.
-        state: All balloons.
-        context: The machine and the settings.
-        inside: The only CPUs to take; None for all that are free.
-        partial: Whether to take fewer CPUs if there are not enough.
+    Only CPUs *inside* of some are taken, if given. A *partial* call takes fewer where
+    there are not enough.
 
     Raises:
         BalloonShort: There are too few free CPUs.
@@ -155,7 +134,7 @@ def inflate(
             count = min(count, len(free))
         if count > 0:
             more = take(count, leaf, free, state, context)
-            state = _with_cpus(leaf, leaf.cpus | more, state, context)
+            state = with_cpus(leaf, leaf.cpus | more, state, context)
     return state
 
 
@@ -181,7 +160,7 @@ def deflate(name: str, state: State, context: Context) -> State:
         leaf = state.balloons[key]
         if (count := len(leaf.cpus) - wanted) > 0:
             less = leaf.cpus - give_back(count, leaf, state, context)
-            state = _with_cpus(leaf, less, state, context)
+            state = with_cpus(leaf, less, state, context)
     return state
 
 
@@ -189,7 +168,7 @@ def vacate(name: str, state: State, context: Context) -> State:
     """Shrink a balloon that a container left, or remove it after its last one."""
     balloon, kind = state.balloons[name], context.type_of(state.balloons[name])
     count = state.count_whole(kind.name)
-    if not balloon.members and count > kind.min_balloons:
+    if not balloon.is_used and count > kind.min_balloons:
         return remove(name, state)
     return deflate(name, state, context)
 
@@ -199,21 +178,13 @@ def remove(name: str, state: State) -> State:
     balloon = state.balloons[name]
     for part in balloon.parts:
         state = remove(part, state)
-    return state.without_balloons((name,))
-
-
-def place_cpus(name: str, cpus: CpuSet, state: State, context: Context) -> State:
-    """Replace the CPUs of a balloon without parts; the new ones must be free."""
-    return _with_cpus(state.balloons[name], cpus, state, context)
+    return state.without_balloon(name)
 
 
 def create_given(state: State, context: Context, *, partial: bool = False) -> State:
     """Create the balloons whose types list their CPUs, and the reserved ones.
 
-    Args:
-        state: A state without balloons.
-        context: The machine and the settings.
-        partial: Whether reserved balloons may have fewer CPUs than they need.
+    A *partial* call lets reserved balloons have fewer CPUs than they need.
 
     Raises:
         BalloonShort: There are too few CPUs.
@@ -234,15 +205,14 @@ def create_given(state: State, context: Context, *, partial: bool = False) -> St
 def create_minimum(state: State, context: Context, *, partial: bool = False) -> State:
     """Create balloons up to the minimum number of each type.
 
-    Args:
-        state: All balloons.
-        context: The machine and the settings.
-        partial: Whether they may have fewer CPUs than they need.
+    A *partial* call lets them have fewer CPUs than they need.
 
     Raises:
         BalloonShort: There are too few free CPUs.
     """
-    for kind in sorted(context.settings.types, key=_rank):
+    for kind in sorted(
+        context.settings.types, key=lambda one: _ORDER.index(one.priority)
+    ):
         missing = kind.min_balloons - state.count_whole(kind.name)
         for _ in range(missing):
             state, name = create(kind, state, context)
@@ -251,21 +221,21 @@ def create_minimum(state: State, context: Context, *, partial: bool = False) -> 
 
 
 def _missing(milli: int, leaves: list[tuple[Balloon, int, int]]) -> int:
-    wanted = ((-(-milli // (share * _CPU)), leaf) for leaf, share, _ in leaves)
+    wanted = ((-(-milli // (share * ONE_CPU)), leaf) for leaf, share, _ in leaves)
     return sum(max(count - len(leaf.cpus), 0) for count, leaf in wanted)
 
 
 def _clamped(milli: int, kind: BalloonType, *, low: bool = True) -> int:
     if kind.max_cpus is not None:
-        milli = min(milli, _CPU * kind.max_cpus)
-    return max(milli, _CPU * kind.min_cpus) if low else milli
+        milli = min(milli, ONE_CPU * kind.max_cpus)
+    return max(milli, ONE_CPU * kind.min_cpus) if low else milli
 
 
 def _leaf_need(milli: int, kind: BalloonType, leaf: Balloon, *, used: bool) -> int:
     if kind.cpus:
         return len(kind.cpus[leaf.index])
     # A container that requests nothing still needs a CPU to run on.
-    count = -(-milli // _CPU) or int(used)
+    count = -(-milli // ONE_CPU) or int(used)
     if kind.max_cpus is not None:
         count = min(count, kind.max_cpus)
     return max(count, kind.min_cpus)
@@ -286,13 +256,8 @@ def _count(kind: BalloonType, state: State, context: Context) -> int:
     return state.count(kind.name) + below
 
 
-def _lowest_free(kind: BalloonType, state: State) -> int:
-    # The lowest, as CPUs and homes of a type are configured by this number.
-    used = {one.index for one in state.balloons.values() if one.type == kind.name}
-    return next(number for number in range(len(used) + 1) if number not in used)
-
-
-def _with_cpus(leaf: Balloon, cpus: CpuSet, state: State, context: Context) -> State:
+def with_cpus(leaf: Balloon, cpus: CpuSet, state: State, context: Context) -> State:
+    """Replace the CPUs of a balloon without parts; the new ones must be free."""
     # CPUs and reach of composite balloons follow from their components.
     free = state.free | leaf.cpus
     reach = context.reach_of(context.type_of(leaf), cpus)
@@ -309,7 +274,3 @@ def _with_cpus(leaf: Balloon, cpus: CpuSet, state: State, context: Context) -> S
         known[above], above = whole, whole.within
         changed.append(whole)
     return state.with_balloons(changed, free - cpus)
-
-
-def _rank(kind: BalloonType) -> int:
-    return _ORDER.index(kind.priority)

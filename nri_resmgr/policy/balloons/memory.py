@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from msgspec.structs import replace
+
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.settings import BalloonType, MemoryBy
 from nri_resmgr.policy.balloons.state import BalloonsState as State
@@ -12,7 +14,6 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import (
     PRIORITIES,
     USUAL_KINDS,
-    MemoryLayout,
     MemoryLedger,
     MemoryOffer,
     MemoryPriority,
@@ -28,25 +29,49 @@ from nri_resmgr.values import Bytes, CpuSet, NodeSet, PolicyError
 # Looked up once: an enum's member takes as long as making a list in Python 3.11.
 _LIMIT: Final = MemoryBy.LIMIT
 
+# Slow memory is for types and containers that name it.
+_DRAM: Final = frozenset({MemoryKind.DRAM})
+
 
 def grant_memory(
     spec: ContainerSpec, state: State, context: Context
 ) -> tuple[State, dict[str, None]]:
-    """Grant memory to a container that is in a balloon.
+    """Grant memory to a container in a balloon; also return ids whose memory moved.
 
-    A container with a grant keeps its nodes, and its new request is accounted.
-
-    Returns:
-        The new state, and the ids of containers whose memory moved.
+    A container with a grant keeps its nodes, and its new request is accounted; where
+    its type leaves memory alone, it has none any more.
     """
-    name = state.memberships[spec.id].balloon
+    name, memory = state.memberships[spec.id].balloon, state.memory
     if not name or not context.type_of(state.balloons[name]).pin_memory:
-        return state, {}
+        left = memory.release(spec.id) if spec.id in memory else memory
+        return replace(state, memory=left), {}
     offer = _offer(spec, name, state, context)
     if offer is None:
         return state, {}
     moved = [one.id for one in offer.moved] if offer.widened else ()
-    return state.with_memory(offer.ledger), dict.fromkeys(moved)
+    return replace(state, memory=offer.ledger), dict.fromkeys(moved)
+
+
+def follow_cpus(
+    containers: Iterable[str], state: State, context: Context
+) -> tuple[State, dict[str, None]]:
+    """Grant memory to containers that moved to other balloons.
+
+    They keep the nodes that they have, and also get those of their new CPUs.
+
+    Returns:
+        The new state, and the ids of all whose pins may differ, these included.
+    """
+    affected: dict[str, None] = {}
+    for key in containers:
+        state, moved = grant_memory(state.ledger.spec_of(key), state, context)
+        affected |= {key: None} | moved
+        if key in state.memory:
+            balloon = state.balloons[state.memberships[key].balloon]
+            near = state.allowed_cpus(balloon)
+            memory, moved = add_nearby_nodes((key,), near, state.memory, context)
+            state, affected = replace(state, memory=memory), affected | moved
+    return state, affected
 
 
 def offer_memory(
@@ -86,11 +111,7 @@ def reoffer_memory(
 def add_nearby_nodes(
     containers: Iterable[str], cpus: CpuSet, memory: MemoryLedger, context: Context
 ) -> tuple[MemoryLedger, dict[str, None]]:
-    """Add the nodes of *cpus* to the memory nodes of containers, which keep theirs.
-
-    Returns:
-        The new memory ledger, and the ids of containers whose nodes changed.
-    """
+    """Add the nodes of *cpus* to those of containers; also return ids that got some."""
     near = context.nodes_of(cpus)
     moved: dict[str, None] = {}
     # Computed once per set of kinds: most containers want the same.
@@ -101,7 +122,9 @@ def add_nearby_nodes(
             continue
         kinds = known.request.kinds
         if (nodes := wanted.get(kinds)) is None:
-            nodes = wanted[kinds] = _of_kinds(kinds, near, memory.layout)
+            layout = memory.layout
+            usable = layout.of_kinds(kinds) if kinds else layout.nodes
+            nodes = wanted[kinds] = near.bits & layout.nodes & usable
         if nodes & ~known.zone.bits:
             offer = grow_memory(container, memory, nodes=near, kinds=kinds)
             moved |= dict.fromkeys((container, *(one.id for one in offer.moved)))
@@ -114,7 +137,9 @@ def request_of(
 ) -> MemoryRequest:
     """Build the request of a container to the memory allocator."""
     machine = context.machine
-    kinds = spec.preferences.memory_kinds or kind.memory_kinds or USUAL_KINDS
+    kinds = spec.preferences.memory_kinds or kind.memory_kinds or _DRAM
+    # A machine may have none of them.
+    kinds = kinds & context.kinds or USUAL_KINDS & context.kinds
     # A balloon without CPUs is near to all nodes.
     near = context.nodes_of(cpus) or machine.node_ids
     priority = PRIORITIES[spec.qos]
@@ -127,7 +152,7 @@ def request_of(
         near,
         size,
         spec.hugepages,
-        kinds & context.kinds,
+        kinds,
         priority=priority,
         title=spec.title or spec.id,
     )
@@ -152,8 +177,3 @@ def _offer(
     if known.request.demand == request.demand:
         return None
     return reoffer_memory(request, known.zone, memory.release(spec.id))
-
-
-def _of_kinds(kinds: frozenset[MemoryKind], near: NodeSet, layout: MemoryLayout) -> int:
-    nodes = near.bits & layout.nodes
-    return nodes & layout.of_kinds(kinds) if kinds else nodes

@@ -23,18 +23,11 @@ from nri_resmgr.values import NO_CPUS, CpuSet
 def take(
     count: int, leaf: Balloon, free: CpuSet, state: State, context: Context
 ) -> CpuSet:
-    """Choose CPUs to add to a balloon.
+    """Choose CPUs out of *free* to add to a balloon that is not composite.
 
     Each preferred set of its type narrows the choice in turn, if that leaves enough
     CPUs. The CPU allocator then takes CPUs close to each other and to those that the
     balloon has.
-
-    Args:
-        count: How many.
-        leaf: A balloon that is not composite.
-        free: CPUs to choose from.
-        state: All balloons.
-        context: The machine and the settings.
 
     Raises:
         BalloonShort: Fewer CPUs are free.
@@ -74,7 +67,8 @@ def give_back(count: int, leaf: Balloon, state: State, context: Context) -> CpuS
         if len(group) <= missing:
             gone |= group
         elif missing:
-            stay = _cpu_preferences(kind, leaf.cpus - gone - group)
+            held, spread = leaf.cpus - gone - group, kind.spread
+            stay = CpuPreferences(held=held, priority=kind.priority, spread=spread)
             gone |= release_cpus(group, missing, context.machine, stay).cpus
     return gone
 
@@ -99,19 +93,35 @@ def _take(  # noqa: PLR0913, PLR0917 - one call of the allocator, spelled out
 def _thread_by_thread(
     count: int, held: CpuSet, free: CpuSet, context: Context, kind: BalloonType
 ) -> CpuSet:
-    """Take first threads of cores before second ones, in as few nodes as possible.
+    """Take CPUs of different cores, and first threads before second ones.
+
+    Few nodes come before many cores: where no as small a number of nodes has enough
+    cores, second threads are taken there.
 
     `CoreUse.ONE_THREAD` of the allocator is exact, and takes tens of times as long on
     a large machine.
     """
-    machine = context.machine
     nodes = context.nodes_of(_allocate(count, held, free, context, kind))
-    free &= machine.cpus_of(nodes)
+    taken = _one_of_each_core(count, held, free, context, kind)
+    if len(taken) == count and len(context.nodes_of(taken)) <= len(nodes):
+        return taken
+    free &= context.machine.cpus_of(nodes)
+    taken = _one_of_each_core(count, held, free, context, kind)
+    missing = count - len(taken)
+    return taken | _allocate(missing, held | taken, free - taken, context, kind)
+
+
+def _one_of_each_core(
+    most: int, held: CpuSet, free: CpuSet, context: Context, kind: BalloonType
+) -> CpuSet:
+    """Take up to so many CPUs, of cores without *held* ones, first threads first."""
     taken = NO_CPUS
     for threads in context.threads:
-        missing, these = count - len(taken), free & threads
+        used = held | taken
+        these = (free & threads) - context.around(ShareLevel.CORE, used)
+        missing = most - len(taken)
         if missing < len(these):
-            return taken | _allocate(missing, held | taken, these, context, kind)
+            return taken | _allocate(missing, used, these, context, kind)
         taken |= these
     return taken
 
@@ -125,10 +135,6 @@ def _allocate(
         count=count, free=free, held=held, priority=kind.priority, spread=kind.spread
     )
     return allocate_cpus(request, context.machine).cpus
-
-
-def _cpu_preferences(kind: BalloonType, held: CpuSet) -> CpuPreferences:
-    return CpuPreferences(held=held, priority=kind.priority, spread=kind.spread)
 
 
 def _preferred_sets(
@@ -152,7 +158,7 @@ def _preferred_sets(
 
 def _near_devices(leaf: Balloon, state: State, context: Context) -> Iterator[CpuSet]:
     patterns = context.type_of(leaf).devices
-    for member in _members(leaf, state):
+    for member in state.outermost(leaf).members:
         for hint in state.ledger.spec_of(member).hints:
             if hint.is_pod_resource and _matches(hint, patterns):
                 yield hint.cpus
@@ -161,14 +167,9 @@ def _near_devices(leaf: Balloon, state: State, context: Context) -> Iterator[Cpu
 def _matches(hint: Hint, patterns: tuple[str, ...]) -> bool:
     """Return whether a hint's device, or its resource, matches any pattern."""
     _, _, name = hint.provider.partition(":")
-    resource, _, _ = name.rpartition(":")
+    # Ids of devices may have colons, such as PCI addresses; resources have none.
+    resource, _, _ = name.partition(":")
     return matches_any(name, patterns) or matches_any(resource, patterns)
-
-
-def _members(leaf: Balloon, state: State) -> tuple[str, ...]:
-    while leaf.within:
-        leaf = state.balloons[leaf.within]
-    return leaf.members
 
 
 def _loaded(leaf: Balloon, level: ShareLevel, state: State, context: Context) -> CpuSet:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from msgspec.structs import replace
+
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.memory import add_nearby_nodes
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import PinUpdate
-from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, pinning
+from nri_resmgr.policy.events import NO_PIN, Pin, pinning
 from nri_resmgr.policy.requests import shares_of
 from nri_resmgr.values import CpuSet
-
-
-def pin_of(spec: ContainerSpec, state: State, context: Context) -> Pin:
-    """Return the desired CPUs, memory nodes and CPU shares of a container."""
-    membership = state.memberships[spec.id]
-    if not membership.balloon:
-        return NO_PIN
-    allowed = state.allowed_cpus(state.balloons[membership.balloon])
-    return _pin_on(context.visible(allowed, membership), spec, state, context)
 
 
 def pins_of(
@@ -40,7 +33,13 @@ def pins_of(
         if (cpus := known.get(at)) is None:
             allowed = state.allowed_cpus(state.balloons[membership.balloon])
             cpus = known[at] = context.visible(allowed, membership)
-        pins[key] = _pin_on(cpus, entries[key].spec, state, context)
+        spec, bits, shares, mems = entries[key].spec, 0, 0, 0
+        if context.settings.pin_cpus:
+            bits, shares = cpus.bits, shares_of(spec.request)
+        grant = state.memory.grants.get(key)
+        if grant is not None and not spec.preferences.preserve_memory:
+            mems = grant.zone.bits
+        pins[key] = pinning(bits, mems, shares)
     return pins
 
 
@@ -61,19 +60,16 @@ def extend_memory(
         memory, moved = add_nearby_nodes(balloon.members, cpus, memory, context)
         affected |= moved
     if memory is not state.memory:
-        state = state.with_memory(memory)
+        state = replace(state, memory=memory)
     return state, affected
 
 
 def settle(
     state: State, affected: Iterable[str], context: Context
 ) -> tuple[State, tuple[PinUpdate, ...]]:
-    """Return the updates that the runtime needs, and the state once they are sent.
+    """Return the state once all updates are sent, and the updates.
 
-    Args:
-        state: The desired state.
-        affected: Ids of containers whose pins may differ from those last sent.
-        context: The machine and the settings.
+    *affected* are ids of containers whose pins may differ from those last sent.
     """
     entries = state.ledger.entries
     checked = entries if state.unsettled else affected
@@ -81,17 +77,7 @@ def settle(
     if not keys:
         return state, ()
     ledger, updates = state.ledger.settle(pins_of(keys, state, context))
-    return state.with_updates_sent(ledger), updates
-
-
-def _pin_on(cpus: CpuSet, spec: ContainerSpec, state: State, context: Context) -> Pin:
-    bits, shares, mems = 0, 0, 0
-    if context.settings.pin_cpus:
-        bits, shares = cpus.bits, shares_of(spec.request)
-    grant = state.memory.grants.get(spec.id)
-    if grant is not None and not spec.preferences.preserve_memory:
-        mems = grant.zone.bits
-    return pinning(bits, mems, shares)
+    return replace(state, ledger=ledger, unsettled=False), updates
 
 
 def _changed(before: State, state: State) -> Iterator[Balloon]:

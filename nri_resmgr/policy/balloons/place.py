@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -30,38 +33,38 @@ from nri_resmgr.policy.balloons.lifecycle import (
     needed_cpus,
     vacate,
 )
-from nri_resmgr.policy.balloons.settings import DEFAULT, BalloonType
+from nri_resmgr.policy.balloons.make_room import emptied, gives_way, may_have_cpus
+from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED, BalloonType
 from nri_resmgr.policy.balloons.state import (
     PRESERVED,
-    Balloon,
     FormerPlace,
     Membership,
     Slot,
 )
-from nri_resmgr.policy.balloons.state import (
-    BalloonsState as State,
-)
+from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.ledger import gone_since, of_pods_there
 from nri_resmgr.values import PolicyError, format_cpus
 
+Find: TypeAlias = Callable[[Search], BalloonChoice | None]
+
 
 class BalloonPlacement(msgspec.Struct, frozen=True):
     """The decision on one container's balloon.
 
     Attributes:
-        state: The state with the container in its balloon.
-        rule: Why this balloon.
         decided: What decided on the type.
         detail: The refusal that the rule `FELL_BACK` avoided.
+        displaced: Other containers that make way, by id; their states are earlier ones.
     """
 
     state: State
     rule: Rule
     decided: str = ""
     detail: str = ""
+    displaced: Mapping[str, BalloonPlacement] = {}
 
 
 def search_for(
@@ -93,13 +96,7 @@ def search_or_default(spec: ContainerSpec, state: State, context: Context) -> Se
 def place(
     spec: ContainerSpec, state: State, context: Context, old: FormerPlace | None = None
 ) -> BalloonPlacement:
-    """Place a container that has no balloon yet.
-
-    Args:
-        spec: The container; the ledger of *state* has it.
-        state: All balloons, without it.
-        context: The machine and the settings.
-        old: Its place before its restart.
+    """Place a container that is in no balloon yet; *old* is its place before a restart.
 
     Raises:
         PolicyError: No balloon can take it.
@@ -107,27 +104,109 @@ def place(
     if is_preserved(spec, context.settings):
         return preserve(spec, state)
     search, decided = search_for(spec, state, context)
-    if old and (found := _old_place(search, old)):
-        return BalloonPlacement(_join(search, found, old), found.rule, decided)
-    if found := choose_balloon(search):
-        if old and _is_free_again(found, old, search):
-            found = replace(found, rule=Rule.OLD_PLACE)
-        return BalloonPlacement(_join(search, found, old), found.rule, decided)
-    error = refusal(search)
-    if context.settings.on_failure is OnFailure.SHARED and (
-        shared := force_into(DEFAULT, search)
-    ):
-        return BalloonPlacement(
-            state=shared, rule=Rule.FELL_BACK, decided=decided, detail=str(error)
-        )
+    find = partial(_find, old)
+    if found := find(search):
+        return BalloonPlacement(join(search, found, old), found.rule, decided)
+    if placed := make_room(search, find, partial(join, old=old)):
+        return replace(placed, decided=decided)
+    error = refusal(search, may_fall_back=True)
+    if fallen := _fall_back(search):
+        return BalloonPlacement(fallen, Rule.FELL_BACK, decided, str(error))
     raise error
+
+
+def _find(old: FormerPlace | None, search: Search) -> BalloonChoice | None:
+    if old is None:
+        return choose_balloon(search)
+    if found := _old_place(search, old):
+        return found
+    found = choose_balloon(search)
+    if found and _is_free_again(found, old, search):
+        return replace(found, rule=Rule.OLD_PLACE)
+    return found
+
+
+def _fall_back(search: Search) -> State | None:
+    """Put a container where there is no room for it, if the settings allow it.
+
+    One without a request needs none beside the containers of the reserved CPUs.
+    """
+    context, found = search.context, None
+    if context.settings.on_failure is OnFailure.SHARED:
+        found = force_into(DEFAULT, search)
+    if found or not gives_way(search.spec):
+        return found
+    # Limits hold: a type without any CPU is one for no container.
+    if not may_have_cpus(search.kind, context):
+        return None
+    return force_into(RESERVED, search, grows=False)
+
+
+def make_room(
+    search: Search,
+    find: Find,
+    enter: Callable[[Search, BalloonChoice], State],
+    but: str = "",
+) -> BalloonPlacement | None:
+    """Place a container where only others without a CPU request are in the way.
+
+    They are placed anew, as if they had come later. As few balloons as possible are
+    emptied, but never the one named *but*. None where that does not help.
+    """
+    if not search.membership.request:
+        return None
+    steps = tuple(emptied(search.state, search.context, but))
+    # First whether it helps at all: most refusals have other reasons.
+    if not steps or not find(replace(search, state=steps[-1].state)):
+        return None
+    for step in steps:
+        bare = replace(search, state=step.state)
+        if found := find(bare):
+            after = enter(bare, found)
+            with suppress(PolicyError):
+                return _put_back(step.containers, search, after, found.rule)
+    return None
+
+
+def _put_back(
+    containers: Iterable[str], before: Search, state: State, rule: Rule
+) -> BalloonPlacement:
+    """Place containers anew that made way, in the order in which they came.
+
+    Raises:
+        PolicyError: There are no CPUs for one of them, not even reserved ones.
+    """
+    moved, context = set(containers), before.context
+    why = f"{before.spec.title or before.spec.id} needs its CPUs"
+    displaced: dict[str, BalloonPlacement] = {}
+    for key in [key for key in state.ledger.entries if key in moved]:
+        spec, old = state.ledger.spec_of(key), _place_of(key, before.state)
+        found = place(spec, state, context, old)
+        state = found.state
+        if _place_of(key, state) != old:
+            fell_back = state.memberships[key].fell_back
+            moved_by = Rule.FELL_BACK if fell_back else Rule.MOVED
+            displaced[key] = replace(found, rule=moved_by, detail=why)
+    return BalloonPlacement(state, rule, displaced=displaced)
+
+
+def place_at(
+    place: FormerPlace, spec: ContainerSpec, state: State, context: Context
+) -> BalloonPlacement | None:
+    """Place a container in a balloon of its type that has room; None if it has not.
+
+    Raises:
+        NoSuchType: Its annotation names an unknown type.
+    """
+    search, decided = search_for(spec, state, context)
+    if found := _old_place(search, place):
+        return BalloonPlacement(join(search, found, place), found.rule, decided)
+    return None
 
 
 def preserve(spec: ContainerSpec, state: State) -> BalloonPlacement:
     """Add a container that is not pinned and has no balloon."""
-    return BalloonPlacement(
-        state=state.with_member(spec.id, PRESERVED), rule=Rule.PRESERVED
-    )
+    return BalloonPlacement(state.with_member(spec.id, PRESERVED), Rule.PRESERVED)
 
 
 def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
@@ -142,24 +221,107 @@ def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacemen
     left = state.without_member(spec.id)
     search, decided = search_for(spec, left, context)
     balloon = left.balloons[before.balloon]
-    rule = (
-        Rule.GROWN_IN_PLACE if spec.request > before.request else Rule.SHRUNK_IN_PLACE
-    )
+    vacated = replace(search, state=vacate(balloon.name, left, context))
+    fell_back = before.fell_back
+    if fell_back and (found := choose_balloon(vacated)):
+        if found.balloon != balloon.name:
+            return BalloonPlacement(join(vacated, found), Rule.MOVED, decided)
+        fell_back = False
+    grows = spec.request > before.request
     # A smaller request always fits where it is.
-    stays = rule is Rule.SHRUNK_IN_PLACE or fits(search, balloon)
+    stays = not grows or fits(search, balloon)
     if stays or has_room(balloon, spec.request, left):
-        membership = search.membership.within(balloon.name)
-        after = left.with_member(spec.id, membership)
-        after = inflate(balloon.name, after, context, partial=True)
-        after = deflate(balloon.name, after, context)
-        return BalloonPlacement(state=after, rule=rule, decided=decided)
+        rule = Rule.GROWN_IN_PLACE if grows else Rule.SHRUNK_IN_PLACE
+        stay = BalloonChoice(balloon.name, rule, left)
+        after = _resized(search, stay, fell_back=fell_back)
+        return BalloonPlacement(after, rule, decided)
     # The CPUs that it leaves are free for its new balloon.
-    search = replace(search, state=vacate(balloon.name, left, context))
-    if found := choose_balloon(search):
-        return BalloonPlacement(
-            state=_join(search, found), rule=Rule.MOVED, decided=decided
-        )
-    raise refusal(search)
+    if found := choose_balloon(vacated):
+        return BalloonPlacement(join(vacated, found), Rule.MOVED, decided)
+    placed = None
+    if not fell_back:
+        grow = partial(_grow, balloon.name)
+        placed = make_room(search, grow, _resized, but=balloon.name)
+    if placed := placed or make_room(vacated, choose_balloon, join):
+        in_place = placed.rule is Rule.GROWN_IN_PLACE
+        rule = placed.rule if in_place else Rule.MOVED
+        return replace(placed, rule=rule, decided=decided)
+    raise refusal(vacated, may_fall_back=False)
+
+
+def _grow(name: str, search: Search) -> BalloonChoice | None:
+    """Choose the balloon that a container is in, if that can grow enough for it."""
+    if not fits(search, search.state.balloons[name]):
+        return None
+    return BalloonChoice(name, Rule.GROWN_IN_PLACE, search.state)
+
+
+def _resized(search: Search, stay: BalloonChoice, *, fell_back: bool = False) -> State:
+    """Add a container to the balloon that it was in, which grows or shrinks."""
+    name, context = stay.balloon, search.context
+    membership = replace(search.membership, balloon=name, fell_back=fell_back)
+    after = stay.state.with_member(search.spec.id, membership)
+    return deflate(name, inflate(name, after, context, partial=True), context)
+
+
+def improve(
+    state: State, context: Context, besides: str = ""
+) -> tuple[State, dict[str, BalloonPlacement]]:
+    """Move those that fell back to balloons with room, in the order in which they came.
+
+    Each that moves can leave room to others, so this is repeated until none does;
+    *besides* is the id of a container that stays, as the decision is about it.
+
+    Returns:
+        The new state, without changes of memory, and the placements of those that
+        moved, by id.
+    """
+    found: dict[str, BalloonPlacement] = {}
+    while improved := _round(state, context, besides):
+        state, moved = improved
+        found |= moved
+    return state, found
+
+
+def _round(
+    state: State, context: Context, besides: str
+) -> tuple[State, dict[str, BalloonPlacement]] | None:
+    waiting = {key for key, one in state.memberships.items() if one.fell_back}
+    waiting.discard(besides)
+    found: dict[str, BalloonPlacement] = {}
+    # Hundreds can have fallen back: those with equal memberships that name the same
+    # type fit, or do not.
+    hopeless: set[tuple[Membership, str]] = set()
+    keys = [key for key in state.ledger.entries if key in waiting]
+    # Those without a request last, as they would make way for the others.
+    for key in sorted(keys, key=lambda key: not state.memberships[key].request):
+        spec = state.ledger.spec_of(key)
+        like = state.memberships[key], spec.preferences.balloon
+        if like in hopeless:
+            continue
+        if better := _improved(spec, state, context):
+            found |= {key: better, **better.displaced}
+            state = better.state
+            hopeless.clear()
+        else:
+            hopeless.add(like)
+    return (state, found) if found else None
+
+
+def _improved(
+    spec: ContainerSpec, state: State, context: Context
+) -> BalloonPlacement | None:
+    name = state.memberships[spec.id].balloon
+    left = vacate(name, state.without_member(spec.id), context)
+    try:
+        search, decided = search_for(spec, left, context)
+    except PolicyError:
+        return None  # the type that its annotation names is gone
+    if choice := choose_balloon(search):
+        return BalloonPlacement(join(search, choice), Rule.NOW_FITS, decided)
+    if placed := make_room(search, choose_balloon, join):
+        return replace(placed, rule=Rule.NOW_FITS, decided=decided)
+    return None
 
 
 def release(state: State, container: str, context: Context) -> State:
@@ -199,40 +361,39 @@ def former_places_since(
     return MappingProxyType(of_pods_there({**old.former_places, **gone}, event))
 
 
-def lose(state: State, containers: Iterable[str], context: Context) -> State:
-    """Remove containers that are gone without having stopped.
+def force_into(kind: str, search: Search, *, grows: bool = True) -> State | None:
+    """Put a container into a balloon without room for it; None if none has a CPU.
 
-    Their creation failed after it was answered, so the runtime may have discarded the
-    updates in that answer: all pins have to be sent again.
+    The balloon *grows* as far as it needs to, if CPUs are free.
     """
-    left = state
-    for container in containers:
-        left = release(left, container, context)
-    if left is state:
-        return state
-    return replace(left, ledger=left.ledger.forget_last_sent(), unsettled=True)
-
-
-def force_into(kind: str, search: Search) -> State | None:
-    """Put a container into a balloon without room for it; None if none has a CPU."""
     context = search.context
-    for balloon in _roomiest_first(kind, search.state):
-        membership = search.membership.within(balloon.name)
+    mine = search.state.of_type(kind)
+    # The one with the most room first.
+    for balloon in sorted(mine, key=lambda b: (b.load - 1000 * len(b.cpus), b.index)):
+        membership = replace(search.membership, balloon=balloon.name, fell_back=True)
         state = search.state.with_member(search.spec.id, membership)
-        state = inflate(balloon.name, state, context, partial=True)
+        if grows:
+            state = inflate(balloon.name, state, context, partial=True)
         if state.balloons[balloon.name].cpus:
             return state
     return None
 
 
-def refusal(search: Search) -> NoBalloonFits:
-    """Build the refusal: what the balloons have, what is free, what would help."""
+def refusal(search: Search, *, may_fall_back: bool) -> NoBalloonFits:
+    """Build the refusal: what the balloons have, what is free, what would help.
+
+    A new container *may fall back*: the default balloon may take it if that is allowed.
+    """
     kind, state, spec = search.kind, search.state, search.spec
     balloons = [
         f"{one.name} has {len(one.cpus)} CPUs, {format_cpus(one.load)} requested"
         for one in state.of_type(kind.name)
     ]
     helps = _helps(kind, len(balloons))
+    # Where it is allowed already, it did not help, as without any CPU for that balloon.
+    allowed = search.context.settings.on_failure is OnFailure.SHARED
+    if may_fall_back and not allowed and force_into(DEFAULT, search):
+        helps.append('set "onFailure: shared" to run it in the default balloon')
     balloons = balloons or ["there is none yet"]
     # Without a free CPU the reason is clear; with some, their number is not.
     if 0 < len(state.free) < (count := _size_of_new(search)):
@@ -266,7 +427,7 @@ def _size_of_new(search: Search) -> int:
     if search.kind.cpus or not (made := new_balloon(search)):
         return 0
     state, name = made
-    state = state.with_member(search.spec.id, search.membership.within(name))
+    state = state.with_member(search.spec.id, replace(search.membership, balloon=name))
     return sum(needed_cpus(state.balloons[name], state, search.context).values())
 
 
@@ -276,13 +437,7 @@ def _helps(kind: BalloonType, count: int) -> list[str]:
         helps.append(f"let balloons of type {kind.name} have more CPUs")
     if kind.max_balloons is not None and count >= kind.max_balloons:
         helps.append(f"allow more balloons of type {kind.name}")
-    helps.append('set "onFailure: shared" to run it in the default balloon')
     return helps
-
-
-def _roomiest_first(kind: str, state: State) -> list[Balloon]:
-    mine = state.of_type(kind)
-    return sorted(mine, key=lambda one: (one.load - 1000 * len(one.cpus), one.index))
 
 
 def _old_place(search: Search, old: FormerPlace) -> BalloonChoice | None:
@@ -302,10 +457,9 @@ def _is_free_again(found: BalloonChoice, old: FormerPlace, search: Search) -> bo
     return gone and old.cpus <= found.state.free
 
 
-def _join(
-    search: Search, found: BalloonChoice, old: FormerPlace | None = None
-) -> State:
-    membership = search.membership.within(found.balloon)
+def join(search: Search, found: BalloonChoice, old: FormerPlace | None = None) -> State:
+    """Add a container to the balloon that was found for it, which grows if needed."""
+    membership = replace(search.membership, balloon=found.balloon)
     state = found.state.with_member(search.spec.id, membership)
     # `BALANCED` is the rule for a balloon with room: its size stays as it is.
     if found.rule is Rule.BALANCED:

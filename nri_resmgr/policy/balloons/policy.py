@@ -2,42 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
 from nri_resmgr.policy.balloons.choose_type import scheduling_of
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
-from nri_resmgr.policy.balloons.host_use import host_use_of
 from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
-from nri_resmgr.policy.balloons.memory import grant_memory
-from nri_resmgr.policy.balloons.pins import extend_memory, pin_of, pins_of, settle
+from nri_resmgr.policy.balloons.memory import follow_cpus, grant_memory
+from nri_resmgr.policy.balloons.pins import extend_memory, pins_of, settle
 from nri_resmgr.policy.balloons.place import (
     BalloonPlacement,
     former_places_since,
-    lose,
+    improve,
     move,
     place,
     release,
 )
-from nri_resmgr.policy.balloons.pool_use import pool_uses
-from nri_resmgr.policy.balloons.settings import BalloonsSettings
+from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED, BalloonsSettings
 from nri_resmgr.policy.balloons.state import BalloonsState as State
+from nri_resmgr.policy.balloons.state import FormerPlace, ReservedRoom
+from nri_resmgr.policy.balloons.views import (
+    alone_in_balloon,
+    cpu_room_of,
+    host_use_of,
+    pool_uses,
+)
+from nri_resmgr.policy.balloons.whole_pods import (
+    close_pod,
+    is_placed,
+    reserve_again,
+    reserve_rooms,
+    return_rooms,
+    rooms_for,
+    rooms_since,
+    take_room,
+)
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
+    NO_PIN,
     ContainerSpec,
     Pin,
+    PodCreated,
     Synchronized,
     pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
-from nri_resmgr.policy.ledger import oldest_first
-from nri_resmgr.policy.views import PoolUse
+from nri_resmgr.policy.ledger import of_other_pods, oldest_first
+from nri_resmgr.policy.views import CpuRoom, PoolUse, Reservation
+from nri_resmgr.policy.whole_pods import (
+    DeviatingContainer,
+    PodPlacement,
+    announced_since,
+    check_announced,
+    deviation,
+    mode_for,
+    names_announced,
+    reasons_of_reserved,
+)
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import NO_CPUS
+from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
+
+_NONE: Final[Mapping[str, BalloonPlacement]] = MappingProxyType({})
 
 
 class BalloonsPolicy(PolicyBase[State]):
@@ -48,6 +78,12 @@ class BalloonsPolicy(PolicyBase[State]):
     """
 
     kind: ClassVar[str] = "BalloonsPolicy"
+    obeys: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("balloon", "hide_hyperthreads", "hints", "isolation", "memory_kinds"),
+            *("preserve_cpus", "preserve_memory", "scheduling_class"),
+        )
+    )
 
     def __init__(self, machine: Machine, settings: BalloonsSettings) -> None:
         self.machine = machine
@@ -84,7 +120,8 @@ class BalloonsPolicy(PolicyBase[State]):
         balloon, isolated = state.balloons[membership.balloon], self.machine.isolated
         allowed = self.context.visible(state.allowed_cpus(balloon), membership)
         # The CPUs of a balloon are exclusive to the only container in it.
-        exclusive = allowed & balloon.cpus if len(balloon.members) == 1 else NO_CPUS
+        alone = len(balloon.members) == 1 and not balloon.rooms
+        exclusive = allowed & balloon.cpus if alone else NO_CPUS
         zone = self.machine.memory_nodes
         if container in state.memory:
             zone = state.memory.zone_of(container)
@@ -99,13 +136,52 @@ class BalloonsPolicy(PolicyBase[State]):
             mems={kind: nodes for kind, nodes in found.items() if nodes},
         )
 
+    def republishes(self, before: State, after: State) -> Iterable[str]:
+        """Return the containers of balloons that changed."""
+        was = before.balloons
+        return [
+            key
+            for name, balloon in after.balloons.items()
+            if (old := was.get(name)) is not balloon and old != balloon
+            for key in balloon.members
+        ]
+
+    def cpu_room(self, state: State, cpus: CpuSet) -> CpuRoom:
+        """Return the idle CPUs that some balloon can have, or a free balloon's own."""
+        return cpu_room_of(state, self.context, cpus)
+
     def pools(self, state: State) -> tuple[PoolUse, ...]:
         """Return the use of every balloon and of the idle CPUs."""
         return pool_uses(state, self.context)
 
+    def reservations(self, state: State) -> tuple[Reservation, ...]:
+        """Return the rooms that are reserved for containers of present pods."""
+        return tuple(
+            Reservation(one.spec, one.balloon, pin=self._cpus_of_room(one, state))
+            for one in state.reserved_rooms.values()
+        )
+
+    def _cpus_of_room(self, room: ReservedRoom, state: State) -> Pin:
+        """Return the CPUs of a reserved room; its memory is not reserved."""
+        if not self.settings.pin_cpus:
+            return NO_PIN
+        return Pin(state.allowed_cpus(state.balloons[room.balloon]))
+
     def host_use(self, state: State) -> HostUse:
         """Return the CPUs and containers that host settings follow."""
         return host_use_of(state, self.context)
+
+    def exclusive_cpus(self, state: State) -> dict[str, CpuSet]:
+        """Return the CPUs of containers that share none of theirs, by id."""
+        # Others may join the built-in balloons at any time, services among them.
+        alone = {
+            spec.id: balloon.cpus
+            for spec, balloon in alone_in_balloon(state)
+            if balloon.type not in (RESERVED, DEFAULT)
+        }
+        # Some use idle CPUs besides, or have hidden threads.
+        pins = pins_of(alone, state, self.context)
+        return {key: cpus for key, cpus in alone.items() if pins[key].cpus == cpus}
 
     def classes_of(self, state: State, container: str) -> GivenClasses:
         """Return the classes that the type of its balloon gives a container."""
@@ -123,11 +199,11 @@ class BalloonsPolicy(PolicyBase[State]):
 
     def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Place a container that is about to be created."""
-        left = lose(state, state.ledger.preceding(spec), self.context)
+        left = self._without(state, state.ledger.preceding(spec))
         # A new container has the shares of its OCI spec, and no pinning yet.
         last_sent = pinning(0, 0, spec.present.shares)
         old = left.former_places.get((spec.pod, spec.slot)) if spec.slot else None
-        placement = place(spec, left.put(spec, last_sent), self.context, old)
+        placement = self._place_new(spec, left.put(spec, last_sent), old)
         decision = self._decided(state, spec, placement, last_sent)
         return replace(
             decision,
@@ -135,27 +211,70 @@ class BalloonsPolicy(PolicyBase[State]):
             scheduling=scheduling_of(spec, self.settings),
         )
 
+    def _place_new(
+        self, spec: ContainerSpec, state: State, old: FormerPlace | None
+    ) -> BalloonPlacement:
+        """Place a new container, in the room that is reserved for it if there is one.
+
+        Raises:
+            PolicyError: No balloon can take it, or it is not as its pod announced it.
+        """
+        context, slot = self.context, (spec.pod, spec.name)
+        is_strict = self.settings.place_pods is PodPlacement.STRICT
+        if is_strict and is_placed(spec, context):
+            check_announced(spec, state.announced)
+        if slot not in state.reserved_rooms:
+            return place(spec, state, context, old)
+        if found := take_room(spec, slot, state, context):
+            return found
+        if is_strict:
+            raise DeviatingContainer(spec.title)
+        left = return_rooms((slot,), state, context)
+        return replace(place(spec, left, context, old), detail=deviation(spec.title))
+
+    def pod_created(self, state: State, event: PodCreated) -> Decision[State]:
+        """Reserve room for all containers of a pod in one balloon, if it is to be."""
+        mode = mode_for(event, self.settings.place_pods)
+        pod, context = event.pod, self.context
+        if mode is PodPlacement.OFF or not event.expected:
+            return Decision(state, ())
+        title = event.expected[0].title.rpartition("/")[0]
+        own = event.overhead
+        overhead = (own,) if own and own.request else ()
+        try:
+            specs = rooms_for(pod, (*event.expected, *overhead), context)
+            found = reserve_rooms(specs, close_pod(pod, state, context), context)
+        except PolicyError as error:
+            if mode is PodPlacement.STRICT:
+                raise
+            reason = Reason(Rule.FELL_BACK, pod, title, detail=str(error))
+            return Decision(state, (reason,))
+        if not specs:
+            return Decision(state, ())
+        announced = {**found.state.announced, pod: names_announced(event)}
+        after = replace(found.state, announced=announced)
+        rooms = self.reservations(after)
+        pools = dict.fromkeys(one.pool for one in rooms if one.spec.pod == pod)
+        reasons = reasons_of_reserved(pod, ", ".join(pools), rooms) if pools else ()
+        return self._settled(state, after, reasons, found.displaced)
+
     def updated(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
-            return self._adopt_one(state, spec)
+            # All pins are compared: its memory may widen that of any container.
+            present = replace(state.put(spec, spec.present), unsettled=True)
+            placement = adopt_one(spec, present, self.context)
+            return self._decided(state, spec, placement, spec.present)
         known = state.ledger.entries[spec.id]
         left = state.put(spec, known.last_sent)
         if not state.memberships[spec.id].balloon:
-            placement = BalloonPlacement(state=left, rule=Rule.PRESERVED)
+            placement = BalloonPlacement(left, Rule.PRESERVED)
         elif spec.request == state.memberships[spec.id].request:
-            placement = BalloonPlacement(state=left, rule=Rule.UNCHANGED)
+            placement = BalloonPlacement(left, Rule.UNCHANGED)
         else:
             placement = move(spec, left, self.context)
         # The whole pin, even if it was sent: the kubelet may have changed it since.
         return self._decided(state, spec, placement, known.last_sent)
-
-    def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
-        """Adopt a running container whose creation was not reported."""
-        # All pins are compared: its memory may widen that of any container.
-        present = replace(state.put(spec, spec.present), unsettled=True)
-        placement = adopt_one(spec, present, self.context)
-        return self._decided(state, spec, placement, spec.present)
 
     def _decided(
         self,
@@ -166,37 +285,80 @@ class BalloonsPolicy(PolicyBase[State]):
     ) -> Decision[State]:
         """Grant memory to a placed container, and collect the updates for others."""
         state, moved = grant_memory(spec, found.state, self.context)
+        # Its new balloon may be on other nodes, and have had room without growing.
+        own = (spec.id,) if found.rule is Rule.MOVED else ()
+        state, followed = follow_cpus((*own, *found.displaced), state, self.context)
         state, affected = extend_memory(before, state, self.context)
-        pin = pin_of(spec, state, self.context)
+        # First, since those that move can take idle CPUs that this one shares. It is
+        # among them if it fell back itself: they may leave room to it.
+        besides = "" if state.memberships[spec.id].fell_back else spec.id
+        state, more, improved = self._improved(state, besides)
+        affected |= moved | followed | improved
+        pin = pins_of((spec.id,), state, self.context)[spec.id]
         state = state.put(spec, pin.over(last_sent))
-        others = [key for key in (affected | moved) if key != spec.id]
-        reason = self._reason(spec, found, pin, state)
+        # The last placement of each counts.
+        changed = {spec.id: found, **found.displaced, **more}
+        others = [key for key in affected if key != spec.id]
         state, updates = settle(state, others, self.context)
-        return Decision(state, (reason,), pin, updates)
+        return Decision(state, self._reasons(changed, state), pin, updates)
 
     def settled(
         self, before: State, after: State, reasons: tuple[Reason, ...]
     ) -> Decision[State]:
-        """Decide on *after*, with updates for containers whose balloons changed."""
+        """Decide on *after*, with updates for containers whose balloons changed.
+
+        What is free now may suffice for containers that fell back.
+        """
+        return self._settled(before, after, reasons)
+
+    def _settled(
+        self,
+        before: State,
+        after: State,
+        reasons: tuple[Reason, ...],
+        displaced: Mapping[str, BalloonPlacement] = _NONE,
+    ) -> Decision[State]:
+        after, followed = follow_cpus(displaced, after, self.context)
         after, affected = extend_memory(before, after, self.context)
+        after, more, improved = self._improved(after)
+        affected |= followed | improved
+        more = {**displaced, **more}
         after, updates = settle(after, affected, self.context)
-        return Decision(after, reasons, updates=updates)
+        return Decision(after, (*reasons, *self._reasons(more, after)), updates=updates)
+
+    def _improved(
+        self, before: State, besides: str = ""
+    ) -> tuple[State, dict[str, BalloonPlacement], dict[str, None]]:
+        """Move containers that fell back to balloons with room.
+
+        Returns:
+            The new state, their placements, and the ids of all whose pins may differ.
+        """
+        state, found = improve(before, self.context, besides)
+        if not found:
+            return before, {}, {}
+        state, followed = follow_cpus(found, state, self.context)
+        state, widened = extend_memory(before, state, self.context)
+        return state, found, followed | widened
 
     def release(self, state: State, container: str) -> State:
         """Remove a container that has stopped."""
         return release(state, container, self.context)
 
     def lose(self, state: State, containers: tuple[str, ...]) -> State:
-        """Remove containers that are gone without having stopped."""
-        left, _ = extend_memory(
-            state, lose(state, containers, self.context), self.context
-        )
+        """Remove containers that are gone, and have all pins sent again."""
+        left, _ = extend_memory(state, self._without(state, containers), self.context)
         return left
 
+    def _without(self, state: State, containers: tuple[str, ...]) -> State:
+        left = super().lose(state, containers)
+        return replace(left, unsettled=True) if containers else left
+
     def close(self, state: State, pod: str) -> State:
-        """Discard the former places of a pod's containers."""
-        kept = {key: one for key, one in state.former_places.items() if key[0] != pod}
-        return replace(state, former_places=MappingProxyType(kept))
+        """Discard what is kept for a pod: former places and reserved rooms."""
+        kept = MappingProxyType(of_other_pods(state.former_places, pod))
+        left = close_pod(pod, state, self.context)
+        return replace(left, former_places=kept)
 
     def pool_of(self, state: State, container: str) -> str:
         """Return the name of a container's balloon."""
@@ -206,18 +368,33 @@ class BalloonsPolicy(PolicyBase[State]):
         """Place all running containers, where possible on their present CPUs."""
         ordered = oldest_first(event.specs)
         former_places = former_places_since(old, event)
-        state, placed = adopt(ordered, old, self.context)
+        rooms = rooms_since(old, event)
+        state, placed = adopt(ordered, rooms, old, self.context)
+        again = reserve_again(rooms, state, self.context)
+        state, _ = follow_cpus(again.displaced, again.state, self.context)
+        state = replace(state, announced=announced_since(old.announced, event))
+        # Those that remain in a balloon where they fell back may fit elsewhere now.
+        state, improved, _ = self._improved(state)
         state = replace(state, former_places=former_places)
         pins = pins_of(placed, state, self.context)
-        reasons = tuple(
-            self._reason(
-                one, _as_kept(placed[one.id], pins[one.id], one), pins[one.id], state
-            )
-            for one in ordered
-        )
+        placed = {
+            one.id: _as_kept(placed[one.id], pins[one.id], one) for one in ordered
+        }
+        placed |= {**again.displaced, **improved}
+        reasons = self._reasons(placed, state)
         # The runtime may have lost any pin, so that all of them are compared.
         unsettled = replace(state, unsettled=True)
         return self.settled(state, unsettled, reasons)
+
+    def _reasons(
+        self, found: Mapping[str, BalloonPlacement], state: State
+    ) -> tuple[Reason, ...]:
+        """Return the reasons of placements, by id."""
+        pins = pins_of(found, state, self.context)
+        return tuple(
+            self._reason(state.ledger.spec_of(key), one, pins[key], state)
+            for key, one in found.items()
+        )
 
     def _reason(
         self, spec: ContainerSpec, found: BalloonPlacement, pin: Pin, state: State
@@ -231,7 +408,7 @@ class BalloonsPolicy(PolicyBase[State]):
             pin.mems,
             pool=state.memberships[spec.id].balloon,
             decided=found.decided,
-            source=str(spec.source),
+            source=spec.origin,
         )
 
 

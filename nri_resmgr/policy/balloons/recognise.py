@@ -21,16 +21,11 @@ from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
+from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, PolicyError
 
 
 class Occupancy(msgspec.Struct, frozen=True):
-    """CPUs that pinned containers run on.
-
-    Attributes:
-        occupied: CPUs with any container.
-        contested: CPUs with containers of several balloons.
-    """
+    """CPUs that pinned containers run on; *contested* ones are of several balloons."""
 
     occupied: CpuSet
     contested: CpuSet
@@ -71,21 +66,12 @@ def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
 def recognise(
     spec: ContainerSpec, state: State, context: Context, occupancy: Occupancy
 ) -> BalloonPlacement | None:
-    """Put a running container into a balloon inside of its present CPUs.
+    """Put a running container into a balloon of its type on its present CPUs, if any.
 
     Containers of one balloon run on the same CPUs, except for hidden threads. So the
     container joins a balloon whose containers run there, or a new one is created
     there. CPUs with containers of other balloons are probably shared idle CPUs and
     are taken last.
-
-    Args:
-        spec: The container.
-        state: All balloons, without it.
-        context: The machine and the settings.
-        occupancy: The present CPUs of all containers.
-
-    Returns:
-        None where its CPUs are not those of a balloon of its type.
     """
     if is_preserved(spec, context.settings):
         return preserve(spec, state)
@@ -106,18 +92,16 @@ def recognise(
         for inside in (known - occupancy.contested, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state, context):
-            return BalloonPlacement(state=state, rule=Rule.KEPT, decided=decided)
+            return BalloonPlacement(state, Rule.KEPT, decided)
     return None
 
 
 def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
     """Yield balloons that it may be in: first by their containers, then by CPUs."""
     here = search.spec.present.cpus
-    near = (
-        here | _hidden_threads(here, search.context)
-        if search.membership.hidden
-        else here
-    )
+    near = here
+    if search.membership.hidden:
+        near |= _hidden_threads(here, search.context)
     mine = [
         one
         for one in search.state.of_type(search.kind.name)
@@ -184,6 +168,6 @@ def _suffices(name: str, state: State, context: Context) -> bool:
     needs = needed_cpus(balloon, state, context)
     return all(
         len(leaf.cpus) >= max(needs[leaf.name], 1)
-        and 1000 * len(leaf.cpus) * shares >= balloon.load
+        and ONE_CPU * len(leaf.cpus) * shares >= balloon.load
         for leaf, shares in state.leaves(balloon)
     )

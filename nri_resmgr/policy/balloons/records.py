@@ -12,6 +12,8 @@ from nri_resmgr.policy.balloons.state import (
     BalloonsState,
     FormerPlace,
     Membership,
+    ReservedRoom,
+    Slot,
 )
 from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.records import (
@@ -34,10 +36,12 @@ TABLES: Final[Mapping[str, type]] = {
     "membership": Membership,
     "memory": MemoryGrant,
     "former_place": FormerPlace,
+    "reserved_room": ReservedRoom,
+    "announced": tuple[str, ...],
     "node": bool,
 }
 
-KEYS: Final[Mapping[str, type]] = {"former_place": tuple}
+KEYS: Final[Mapping[str, type]] = {"former_place": tuple, "reserved_room": tuple}
 
 
 def tables_of(state: BalloonsState) -> Tables:
@@ -48,6 +52,8 @@ def tables_of(state: BalloonsState) -> Tables:
         "membership": state.memberships,
         "memory": state.memory.grants,
         "former_place": state.former_places,
+        "reserved_room": state.reserved_rooms,
+        "announced": state.announced,
         "node": {"unsettled": state.unsettled},
     }
 
@@ -66,6 +72,7 @@ def state_from(tables: Tables, policy: BalloonsPolicy) -> Restored[BalloonsState
     for key in tables["memory"].keys() - tables["container"].keys():
         raise BadRecord(f"memory {key}", "there is no such container")
     _check_members(balloons, tables["membership"])
+    _check_rooms(balloons, tables["reserved_room"])
     for balloon in balloons.values():
         _check_parts(balloon, balloons)
     memory, dropped = memory_from(tables["memory"], policy.context.memory)
@@ -77,6 +84,8 @@ def state_from(tables: Tables, policy: BalloonsPolicy) -> Restored[BalloonsState
         free=policy.settings.available - taken,
         memory=memory,
         former_places=MappingProxyType(dict(tables["former_place"])),
+        reserved_rooms=tables["reserved_room"],
+        announced=tables["announced"],
         unsettled=tables["node"].get("unsettled", True),
     )
     return Restored(state, dropped)
@@ -96,6 +105,18 @@ def _check_members(
             expected.remove((key, name))
     for key, name in expected:
         raise BadRecord(f"membership {key}", f"is not listed in balloon {name!r}")
+
+
+def _check_rooms(
+    balloons: Mapping[str, Balloon], rooms: Mapping[Slot, ReservedRoom]
+) -> None:
+    """Check that balloons and reserved rooms name each other."""
+    for slot, room in rooms.items():
+        if slot != (room.spec.pod, room.spec.name):
+            raise BadRecord(f"reserved_room {slot}", f"is of {room.spec.id}")
+    listed = {(key, name) for name, one in balloons.items() for key in one.rooms}
+    for key, name in listed ^ {(one.spec.id, one.balloon) for one in rooms.values()}:
+        raise BadRecord(f"balloon {name}", f"room {key} is not in both tables")
 
 
 def _check_parts(balloon: Balloon, balloons: Mapping[str, Balloon]) -> None:

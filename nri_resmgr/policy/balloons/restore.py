@@ -13,44 +13,52 @@ from nri_resmgr.policy.balloons.lifecycle import (
     deflate,
     has_room,
     inflate,
-    place_cpus,
     remove,
+    with_cpus,
 )
 from nri_resmgr.policy.balloons.place import search_or_default
 from nri_resmgr.policy.balloons.settings import DEFAULT
-from nri_resmgr.policy.balloons.state import Balloon
+from nri_resmgr.policy.balloons.state import Balloon, ReservedRoom, Slot
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
 
 
 def restore(
-    specs: Mapping[str, ContainerSpec], old: State, state: State, context: Context
+    specs: Mapping[str, ContainerSpec],
+    rooms: Mapping[Slot, ReservedRoom],
+    old: State,
+    state: State,
+    context: Context,
 ) -> State:
     """Restore the balloons of *old* in which containers may stay.
 
-    A container stays if its balloon is still of its type and has room for it. CPUs
+    A container stays if its balloon is still of its type and has room for it; so do
+    the reserved *rooms* of present pods. CPUs
     that are not available any more are left out, and CPUs that are not needed are
     released. Empty balloons are restored as well, except if *old* had no containers:
     then others may run on these CPUs by now, and the caller restores them later.
 
-    Args:
-        specs: The running containers by id; the ledger of *state* has them.
-        old: The last state, possibly of another machine or other settings.
-        state: The new state, possibly with balloons that were created before.
-        context: The machine and the settings.
+    *old* may be of another machine or other settings; *state* may have new balloons.
     """
     staying = {
         name: members
         for name, one in old.balloons.items()
         if not one.within and (members := _staying(one, specs, old, context))
     }
+    for room in rooms.values():
+        if _asks_for(room.spec, context) == old.balloons[room.balloon].type:
+            staying.setdefault(room.balloon, [])
     for name in staying:
         revived = _regrown if name in state.balloons else _recreated
         state = revived(old.balloons[name], old, state, context)
     for name, members in staying.items():
         if name in state.balloons:
             state = _rejoined(members, name, old, state, context)
+    for slot, room in rooms.items():
+        found = state.balloons.get(room.balloon) if room.balloon in staying else None
+        if found and _holds(found, room.spec, state, context):
+            state = state.with_room(slot, room)
     state = _trimmed(staying, state, context)
     if old.ledger:
         state = restore_empty(old, state, context)
@@ -101,7 +109,7 @@ def _recreated(balloon: Balloon, old: State, state: State, context: Context) -> 
         return state
     # Members are added later: those that do not fit any more are placed elsewhere.
     family = list(_family(balloon, old))
-    emptied = [replace(one, members=(), load=MilliCpus(0)) for one in family]
+    emptied = [replace(one, members=(), rooms=(), load=MilliCpus(0)) for one in family]
     if any(one.name in state.balloons for one in emptied):
         return state
     made = state.with_balloons(
@@ -109,7 +117,8 @@ def _recreated(balloon: Balloon, old: State, state: State, context: Context) -> 
     )
     for one in emptied:
         if not one.parts:
-            made = place_cpus(one.name, one.cpus & made.free, made, context)
+            leaf = made.balloons[one.name]
+            made = with_cpus(leaf, one.cpus & made.free, made, context)
     if balloon.cpus and not made.balloons[balloon.name].cpus:
         return state  # none of its CPUs is free
     return made
@@ -117,11 +126,10 @@ def _recreated(balloon: Balloon, old: State, state: State, context: Context) -> 
 
 def _regrown(balloon: Balloon, old: State, state: State, context: Context) -> State:
     """Add its former CPUs to a balloon that was already created."""
-    name, kind = balloon.name, context.type_of(state.balloons[balloon.name])
-    if kind.cpus or not _has_same_parts(balloon, old, context):
+    made = state.balloons[balloon.name]
+    if context.type_of(made).cpus or not _has_same_parts(balloon, old, context):
         return state
-    cpus = state.balloons[name].cpus | (balloon.cpus & state.free)
-    return place_cpus(name, cpus, state, context)
+    return with_cpus(made, made.cpus | (balloon.cpus & state.free), state, context)
 
 
 def _has_same_parts(balloon: Balloon, old: State, context: Context) -> bool:
@@ -153,16 +161,17 @@ def _rejoined(
         not_more = spec.request <= old.memberships[spec.id].request
         if (as_before and not_more) or _holds(balloon, spec, state, context):
             search = search_or_default(spec, state, context)
-            state = state.with_member(spec.id, replace(search.membership, balloon=name))
+            fell_back = old.memberships[spec.id].fell_back
+            membership = replace(search.membership, balloon=name, fell_back=fell_back)
+            state = state.with_member(spec.id, membership)
     return state
 
 
 def _is_within_limits(name: str, state: State, context: Context) -> bool:
     whole = state.balloons[name]
     for leaf, shares in state.leaves(whole):
-        if (most := context.type_of(leaf).max_cpus) is not None and len(
-            leaf.cpus
-        ) > most:
+        most = context.type_of(leaf).max_cpus
+        if most is not None and len(leaf.cpus) > most:
             return False
         most = context.type_of(whole).max_cpus
         if most is not None and len(leaf.cpus) > -(-most // shares):
@@ -182,7 +191,9 @@ def _holds(
 def _trimmed(names: Iterable[str], state: State, context: Context) -> State:
     for name in names:
         if name in state.balloons:
-            if not state.balloons[name].members and _is_too_many(name, state, context):
+            whole = state.balloons[name]
+            most = context.type_of(whole).min_balloons
+            if not whole.is_used and state.count_whole(whole.type) > most:
                 state = remove(name, state)
             else:
                 state = deflate(name, state, context)
@@ -194,8 +205,3 @@ def _grown(names: Iterable[str], state: State, context: Context) -> State:
         if name in state.balloons:
             state = inflate(name, state, context, partial=True)
     return state
-
-
-def _is_too_many(name: str, state: State, context: Context) -> bool:
-    kind = context.type_of(state.balloons[name])
-    return state.count_whole(kind.name) > kind.min_balloons

@@ -12,9 +12,10 @@ from nri_resmgr.classes.irq.requests import IrqRule
 from nri_resmgr.policy.affinity import Expression
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
-from nri_resmgr.policy.scheduling import SchedulingClass
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import MemoryKind
 from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.values.scheduling import SchedulingClass
 
 RESERVED: Final = "reserved"
 """The type for containers of the system's namespaces."""
@@ -36,7 +37,7 @@ class ShareLevel(enum.StrEnum):
 
 
 class MemoryBy(enum.StrEnum):
-    """Which amount of memory is accounted for a container."""
+    """The amount of memory that is accounted for a container."""
 
     LIMIT = "limit"
     REQUEST = "request"
@@ -45,9 +46,8 @@ class MemoryBy(enum.StrEnum):
 class LoadClass(msgspec.Struct, frozen=True):
     """A load that slows down other CPUs with which a resource is shared.
 
-    Attributes:
-        level: The shared resource: a core, or a level 2 cache.
-        overloads: Whether CPUs of the same balloon slow down each other as well.
+    Such as a core, or a level 2 cache. If it *overloads*, CPUs of the same balloon slow
+    down each other as well.
     """
 
     level: ShareLevel
@@ -70,7 +70,6 @@ class BalloonType(msgspec.Struct, frozen=True, kw_only=True):
         cpus: The CPUs of each balloon, if configured: these balloons always exist,
             there are no others, and their CPUs never change.
         homes: CPUs that the first, second, ... balloon takes before all others.
-        min_cpus: Minimum number of CPUs of a balloon.
         max_cpus: Maximum number of CPUs of a balloon; None for no limit.
         min_balloons: Number of balloons that are kept even when empty.
         max_balloons: Maximum number of balloons; None for no limit.
@@ -88,12 +87,9 @@ class BalloonType(msgspec.Struct, frozen=True, kw_only=True):
         priority: Preferred class of CPUs; also the order of creation at the start.
         loads: Loads of its containers on resources that CPUs share.
         memory_kinds: Kinds of memory; empty for all but HBM.
-        pin_memory: Whether containers are pinned to memory nodes.
         scheduling_class: Class of containers whose annotations name none.
-        cpu_class: Class of its CPUs.
         interrupts: Which interrupts its CPUs handle; None for no rule.
         rdt_class: Class of containers whose annotations name none.
-        blockio_class: Likewise, for block I/O.
     """
 
     name: str
@@ -138,12 +134,9 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
             and `DEFAULT`. At least one may have CPUs.
         reserved: CPUs that are reserved by number: balloons of the type `RESERVED`
             get them before any other balloon is created.
-        pin_cpus: Whether containers are pinned to CPUs.
-        memory_by: Which amount of memory is accounted for a container.
         preserve: Containers that match any of these are not pinned.
-        scheduling_classes: By name.
         on_failure: Handling of a container for which no balloon has room.
-        publish_resources: Whether resources are published to the container.
+        place_pods: Whether room is reserved for all containers of a new pod.
         cpu_classes: Names of all classes; empty if CPUs are not configured.
         idle_cpu_class: Class of CPUs in no balloon whose type names one.
         by_name: The types by name; derived from `types` even if given.
@@ -157,6 +150,7 @@ class BalloonsSettings(msgspec.Struct, frozen=True, kw_only=True):
     preserve: tuple[Expression, ...] = ()
     scheduling_classes: Mapping[str, SchedulingClass] = {}
     on_failure: OnFailure = OnFailure.REFUSE
+    place_pods: PodPlacement = PodPlacement.OFF
     publish_resources: bool = True
     cpu_classes: tuple[str, ...] = ()
     idle_cpu_class: str = ""

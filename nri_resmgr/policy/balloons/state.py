@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
-from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.ledger import KnowsContainers, Ledger
 from nri_resmgr.policy.mems import MemoryLayout, MemoryLedger
-from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
+from nri_resmgr.policy.whole_pods import NOTHING_ANNOUNCED, Announced
+from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, StoredValue
 
 Slot: TypeAlias = tuple[str, str]
 """A pod's id and a name in it."""
 
-_NOTHING: Final = MilliCpus(0)
 
-
-class Balloon(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class Balloon(StoredValue, frozen=True):
     """An instance of a balloon type.
 
     Attributes:
-        type: The name of its type.
         index: Its number among those of its type; a new one gets the lowest free.
         cpus: Its CPUs; of a composite one, those of its components.
         reach: CPUs that it also uses while they are idle, that is, in no balloon.
         parts: The names of its components.
         within: The name of the composite balloon that it is a component of.
         members: Ids of its containers.
-        load: CPU requests of these, in thousandths of a CPU.
+        rooms: Ids of containers that do not exist yet, and for which room is reserved.
+        load: CPU requests of both, in thousandths of a CPU.
     """
 
     type: str
@@ -43,17 +39,21 @@ class Balloon(
     parts: tuple[str, ...] = ()
     within: str = ""
     members: tuple[str, ...] = ()
-    load: MilliCpus = _NOTHING
+    rooms: tuple[str, ...] = ()
+    load: MilliCpus = MilliCpus(0)
 
     @property
     def name(self) -> str:
         """Its type and index, such as ``web[0]``."""
         return f"{self.type}[{self.index}]"
 
+    @property
+    def is_used(self) -> bool:
+        """True if it has containers, or will have some."""
+        return bool(self.members or self.rooms)
 
-class Membership(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+
+class Membership(StoredValue, frozen=True):
     """The place of a container: its balloon, and what it adds to the load.
 
     Attributes:
@@ -63,62 +63,69 @@ class Membership(
         request: Its CPU request, in thousandths of a CPU.
         group: The expanded `group_by` template of its type.
         hidden: Whether all but one thread of each core are hidden from it.
+        fell_back: Whether it is there because no balloon had room for it.
     """
 
     balloon: str
     kind: str = ""
-    request: MilliCpus = _NOTHING
+    request: MilliCpus = MilliCpus(0)
     group: str = ""
     hidden: bool = False
-
-    def within(self, balloon: str) -> Membership:
-        """Return the same membership in a balloon of this name."""
-        return replace(self, balloon=balloon)
+    fell_back: bool = False
 
 
 PRESERVED: Final = Membership("")
 """Of containers that the policy does not pin."""
 
 
-class FormerPlace(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class FormerPlace(StoredValue, frozen=True):
     """Balloon and CPUs of a stopped container, for its restart in the same pod."""
 
     balloon: str
     cpus: CpuSet
 
 
-class BalloonsState(msgspec.Struct, frozen=True):
-    """All containers and balloons, and the former places of stopped containers.
+class ReservedRoom(StoredValue, frozen=True):
+    """Room in a balloon for a container of a pod, until it is created."""
+
+    spec: ContainerSpec
+    balloon: str
+
+
+_NO_ROOMS: Final[Mapping[Slot, ReservedRoom]] = MappingProxyType({})
+
+
+class BalloonsState(KnowsContainers, frozen=True):
+    """All containers and balloons, and places kept for future containers.
 
     Attributes:
-        ledger: All containers.
         balloons: By name, oldest first.
         memberships: By container id.
         free: Available CPUs that are in no balloon.
         memory: Memory grants of containers.
         former_places: The place of the last container of a pod's slot.
+        reserved_rooms: Rooms of containers that are expected, by pod and name.
+        announced: The containers of pods that were placed as a whole.
         unsettled: Whether a decision changed pins in a reply that cannot carry
             updates, so that the next one has to compare all pins.
     """
 
-    ledger: Ledger
     balloons: MappingProxyType[str, Balloon]
     memberships: MappingProxyType[str, Membership]
     free: CpuSet
     memory: MemoryLedger
     former_places: MappingProxyType[Slot, FormerPlace]
+    reserved_rooms: Mapping[Slot, ReservedRoom] = _NO_ROOMS
+    announced: Announced = NOTHING_ANNOUNCED
     unsettled: bool = False
 
     @classmethod
     def empty(cls, layout: MemoryLayout, available: CpuSet) -> BalloonsState:
         """Return the state of a node without balloons."""
-        nothing: MappingProxyType[str, Membership] = MappingProxyType({})
         return cls(
             ledger=Ledger.of(),
             balloons=MappingProxyType({}),
-            memberships=nothing,
+            memberships=MappingProxyType({}),
             free=available,
             memory=MemoryLedger.counted(layout),
             former_places=MappingProxyType({}),
@@ -152,6 +159,12 @@ class BalloonsState(msgspec.Struct, frozen=True):
             for leaf, share in self.leaves(self.balloons[name])
         )
 
+    def outermost(self, balloon: Balloon) -> Balloon:
+        """Return the composite balloon that a balloon is in, or itself."""
+        while balloon.within:
+            balloon = self.balloons[balloon.within]
+        return balloon
+
     def allowed_cpus(self, balloon: Balloon) -> CpuSet:
         """Return a balloon's CPUs and the idle ones that it shares."""
         idle = balloon.reach.bits & self.free.bits
@@ -168,13 +181,11 @@ class BalloonsState(msgspec.Struct, frozen=True):
             self, balloons=balloons, free=self.free if free is None else free
         )
 
-    def without_balloons(self, names: Iterable[str]) -> BalloonsState:
-        """Remove balloons; the CPUs of those without parts become free."""
-        balloons, free = dict(self.balloons), self.free
-        for name in names:
-            gone = balloons.pop(name)
-            if not gone.parts:
-                free |= gone.cpus
+    def without_balloon(self, name: str) -> BalloonsState:
+        """Remove a balloon; its CPUs become free if it has no parts."""
+        balloons = dict(self.balloons)
+        gone = balloons.pop(name)
+        free = self.free if gone.parts else self.free | gone.cpus
         return replace(self, balloons=MappingProxyType(balloons), free=free)
 
     def with_member(self, container: str, membership: Membership) -> BalloonsState:
@@ -205,14 +216,29 @@ class BalloonsState(msgspec.Struct, frozen=True):
             self, balloons=balloons, memberships=MappingProxyType(memberships)
         )
 
+    def with_room(self, slot: Slot, room: ReservedRoom) -> BalloonsState:
+        """Reserve room in a balloon, whose size stays as it is."""
+        old = self.balloons[room.balloon]
+        fuller = replace(
+            old,
+            rooms=(*old.rooms, room.spec.id),
+            load=MilliCpus(old.load + room.spec.request),
+        )
+        rooms = {**self.reserved_rooms, slot: room}
+        return replace(self.with_balloons((fuller,)), reserved_rooms=rooms)
+
+    def without_room(self, slot: Slot) -> BalloonsState:
+        """Drop a reserved room; the size of its balloon stays as it is."""
+        room = self.reserved_rooms[slot]
+        old = self.balloons[room.balloon]
+        emptier = replace(
+            old,
+            rooms=tuple(one for one in old.rooms if one != room.spec.id),
+            load=MilliCpus(old.load - room.spec.request),
+        )
+        left = {key: one for key, one in self.reserved_rooms.items() if key != slot}
+        return replace(self.with_balloons((emptier,)), reserved_rooms=left)
+
     def put(self, spec: ContainerSpec, last_sent: Pin) -> BalloonsState:
         """Replace a container's spec and the pin that was last sent for it."""
         return replace(self, ledger=self.ledger.put(spec, last_sent))
-
-    def with_updates_sent(self, ledger: Ledger) -> BalloonsState:
-        """Replace the ledger after all pins in it were sent: the state is settled."""
-        return replace(self, ledger=ledger, unsettled=False)
-
-    def with_memory(self, memory: MemoryLedger) -> BalloonsState:
-        """Replace the memory grants."""
-        return replace(self, memory=memory)

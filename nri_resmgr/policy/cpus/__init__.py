@@ -2,8 +2,8 @@
 
 Pure functions over `nri_resmgr.topology.Machine`. A pick is the best one by the order
 of `costs`, not the first of a greedy walk. `allocate` makes a `problem` of a request;
-`uniform` solves it where CPUs are interchangeable (with `limits` and `core_formulas`
-to prune), `search` where they differ. `index` and `levels` are the machine's groups.
+`uniform` solves it where CPUs are interchangeable (with `limits` to prune), `search`
+where they differ. `index` and `levels` are the machine's groups.
 """
 
 from __future__ import annotations

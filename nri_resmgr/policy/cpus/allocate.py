@@ -32,10 +32,6 @@ def allocate_cpus(request: CpuRequest, machine: Machine) -> CpuPick:
     clusters and cores that can hold the request, in this order; see `PickCosts`
     for all criteria. Of equal picks the one with the lower ids wins.
 
-    Args:
-        request: The request; CPUs of `free` must be online.
-        machine: The machine that the CPUs belong to.
-
     Raises:
         CpusExhausted: Fewer CPUs are free than requested.
         ValueError: A free CPU is not online on this machine.
@@ -62,14 +58,9 @@ def release_cpus(
 ) -> CpuPick:
     """Choose CPUs to give back, so that those that stay sit close together.
 
-    The CPUs that stay are those that `allocate_cpus` would take out of *held*. A later
-    request for as many CPUs beside them returns the released ones.
-
-    Args:
-        held: The CPUs to choose from.
-        count: How many to give back.
-        machine: The machine that the CPUs belong to.
-        preferences: Preferences for the CPUs that stay.
+    The CPUs that stay are those that `allocate_cpus` would take out of *held* with the
+    same preferences. A later request for as many CPUs beside them returns the released
+    ones.
 
     Returns:
         The CPUs to give back; the level and the reason are those of what stays.

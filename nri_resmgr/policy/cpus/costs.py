@@ -44,12 +44,12 @@ class PickCosts(msgspec.Struct, frozen=True):
 
     @property
     def counts_groups(self) -> bool:
-        """Whether touching a group has a price at every level."""
+        """True if touching a group has a price at every level."""
         return all(self.touch)
 
     @property
     def is_plain(self) -> bool:
-        """Whether the threads of a core are interchangeable."""
+        """True if the threads of a core are interchangeable."""
         return not self.sibling and not self.broken and self.counts_groups
 
 

@@ -18,12 +18,9 @@ _WIDE: Final = frozenset({TopologyLevel.PACKAGE, TopologyLevel.DIE, TopologyLeve
 
 
 class CpuGroup(msgspec.Struct, frozen=True):
-    """A group in the tree of groups; a core has no children.
+    """A group in the tree of groups, with those of the next partition as children.
 
-    Attributes:
-        depth: Index of the partition that the group belongs to.
-        bits: The group's CPUs.
-        children: Groups of the next partition, in its order.
+    *depth* is the index of its partition. A core has no children.
     """
 
     depth: int
@@ -70,15 +67,6 @@ class CpuIndex(msgspec.Struct, frozen=True, eq=False):
         return found
 
 
-def index_of(machine: Machine) -> CpuIndex:
-    """Return the index of a machine; it is built once for each `Machine` object.
-
-    Comparing machines by content takes longer than an allocation. For an equal machine
-    that is another object, the index is built once more.
-    """
-    return _indexes(machine)
-
-
 def _build(machine: Machine) -> CpuIndex:
     cuts = partitions(machine)
     groups: Sequence[CpuGroup] = ()
@@ -103,7 +91,11 @@ def _build(machine: Machine) -> CpuIndex:
 
 
 # Two are in use while a new machine replaces the old one; tests use some more.
-_indexes: Final = IdentityCache(_build, most=8)
+index_of: Final = IdentityCache(_build, most=8)
+"""Returns the index of a machine; it is built once for each `Machine` object.
+
+Comparing machines by content takes longer than an allocation.
+"""
 
 
 def _ancestors(cuts: Sequence[CpuPartition]) -> Iterator[tuple[tuple[int, ...], ...]]:

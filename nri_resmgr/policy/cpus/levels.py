@@ -35,10 +35,8 @@ COUNTED = frozenset(TopologyLevel) - {TopologyLevel.MACHINE, TopologyLevel.THREA
 class CpuPartition(msgspec.Struct, frozen=True):
     """All online CPUs in disjoint groups; each is inside one group of the one before.
 
-    Attributes:
-        levels: The levels that group the CPUs in just this way.
-        groups: CPU masks, in the order of the groups around them, then by lowest CPU.
-        narrowest: The narrowest of the levels, which names the groups.
+    Groups are masks, in the order of the groups around them, then by lowest CPU. The
+    narrowest of the levels that group the CPUs in just this way names them.
     """
 
     levels: frozenset[TopologyLevel]
@@ -54,14 +52,12 @@ class CpuPartition(msgspec.Struct, frozen=True):
 
 
 def partitions(machine: Machine) -> tuple[CpuPartition, ...]:
-    """Divide the machine's CPUs ever finer, in the order in which groups are counted.
+    """Divide the machine's CPUs ever finer, from the whole machine to cores.
 
     The order is that of `TopologyLevel`, but a level with fewer groups goes first: a
     node with two packages is around them. Where levels cross, such as a node with two
-    halves of dies, the later one is cut along the earlier one.
-
-    Returns:
-        Partitions without repetition, the whole machine first and cores last.
+    halves of dies, the later one is cut along the earlier one. Levels that divide the
+    CPUs in the same way are one partition.
     """
     rows = [
         (TopologyLevel.MACHINE, [machine.online]),

@@ -13,15 +13,11 @@ from nri_resmgr.values import CpuSet
 
 
 class PickProblem(msgspec.Struct, frozen=True):
-    """Take *count* CPUs of *take* at the least cost.
+    """Take *count* CPUs of *take*, which has more, at the least cost.
 
     Attributes:
-        count: Number of CPUs, at least 1 and fewer than `take` has.
-        take: CPUs that the pick may have.
         free: Free CPUs, by which a group is tight or roomy; includes `take`.
         held: CPUs that the container has already.
-        costs: Prices of groups and CPUs.
-        index: The machine.
     """
 
     count: int
@@ -33,14 +29,10 @@ class PickProblem(msgspec.Struct, frozen=True):
 
     @property
     def is_uniform(self) -> bool:
-        """Whether CPUs are interchangeable, so that only groups decide."""
+        """True if CPUs are interchangeable, so that only groups decide."""
         costs = self.costs
         classes = sum(bool(mask & self.take) for mask, _ in costs.cpus)
         return costs.is_plain and classes == 1
-
-    def taking(self, take: int) -> PickProblem:
-        """Return the problem with other CPUs to choose from."""
-        return replace(self, take=take)
 
     def fitting(self, depth: int) -> list[int]:
         """Return the groups at *depth* that can hold the pick alone."""
@@ -150,7 +142,7 @@ def _kept(problem: PickProblem, groups: Iterable[int], kind: int = -1) -> PickPr
     zone = 0
     for mask in groups:
         zone |= mask
-    return problem.taking(problem.take & zone & kind)
+    return replace(problem, take=problem.take & zone & kind)
 
 
 def _beside(problem: PickProblem) -> PickProblem:

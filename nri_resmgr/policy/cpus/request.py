@@ -13,7 +13,7 @@ from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
 
 class CoreUse(enum.StrEnum):
-    """How a pick treats the threads of a core.
+    """Treatment of the threads of a core by a pick.
 
     `WHOLE` touches as few cores as it can. `FRAGMENTS` breaks as few idle cores
     as it can. `ONE_THREAD` takes one thread of every core before a second one.
@@ -78,7 +78,7 @@ class CpuRequest(CpuPreferences, frozen=True):
 
 
 class PickRule(enum.StrEnum):
-    """Why these CPUs; logged with every decision and asserted by tests.
+    """The rule of a pick of CPUs; logged with every decision and asserted by tests.
 
     `EVERYTHING`: all free CPUs or none were requested.
     `ONLY_GROUP`: just one group of the level could hold the request.
@@ -95,13 +95,10 @@ class PickRule(enum.StrEnum):
 
 
 class PickReason(msgspec.Struct, frozen=True):
-    """Why an allocator picked these CPUs.
+    """The reason for an allocator's pick.
 
-    Attributes:
-        rule: The deciding rule.
-        candidates: How many groups of the pick's level could hold the request.
-        near: How many CPUs of the pick are in the request's `near` set.
-        far: How many are in its `far` set.
+    *candidates* groups of the pick's level could hold the request; *near* and *far*
+    count the pick's CPUs in these sets of the request.
     """
 
     rule: PickRule
@@ -111,13 +108,7 @@ class PickReason(msgspec.Struct, frozen=True):
 
 
 class CpuPick(msgspec.Struct, frozen=True):
-    """The chosen CPUs.
-
-    Attributes:
-        cpus: The CPUs, as many as were requested.
-        level: The narrowest level with one group that holds them all.
-        reason: Why these.
-    """
+    """The chosen CPUs, and the narrowest level with one group that holds them all."""
 
     cpus: CpuSet
     level: TopologyLevel

@@ -7,8 +7,7 @@ from itertools import groupby
 from operator import add, itemgetter
 from typing import Final
 
-from nri_resmgr.policy.cpus.core_formulas import CoreFormulas
-from nri_resmgr.policy.cpus.limits import PickBound, bound, group_limits
+from nri_resmgr.policy.cpus.limits import CoreFormulas, PickBound, bound, group_limits
 from nri_resmgr.policy.cpus.problem import (
     PickProblem,
     every_place,
@@ -25,14 +24,11 @@ _MANY: Final = 256
 
 
 class UniformSearch:
-    """An exact search in the groups of one problem.
+    """An exact search where CPUs are interchangeable and prices count all levels.
 
     Candidates are the deepest groups that can hold the request alone. Inside of one,
     prices of picks are summed up from the cores, for those sizes only that a best
     pick can take out of a group: see `group_limits`.
-
-    Args:
-        problem: A problem with interchangeable CPUs, at prices that count all levels.
     """
 
     def __init__(self, problem: PickProblem) -> None:
@@ -244,11 +240,7 @@ def merge_prices(
 ) -> tuple[Prices, dict[int, int]]:
     """Merge the prices of picks out of earlier groups with those of one more group.
 
-    Args:
-        before: Prices of picks out of the earlier groups.
-        prices: Prices of picks out of this group, of at least one CPU.
-        low: The smallest size that is needed.
-        high: The largest.
+    Its picks have at least one CPU. Only sizes from *low* to *high* are needed.
 
     Returns:
         The least price by size, and how many CPUs of it this group contributes; of

@@ -2,6 +2,15 @@
 
 Pure functions from a request and a frozen ledger to an offer. An offer is a value;
 `MemoryOffer.commit` gives the ledger that it leads to.
+
+* `request`, `zones`: requests, and the zones of nodes that each may have.
+* `ledger`, `accounts`: all grants, with the sums that decisions need.
+* `allocate`: offers to new, changed and restored requests; begin to read here.
+* `settle`: widens requests, least important first, until no node is over-committed.
+* `fill`, `layout`: amounts over nodes as a maximum flow; nodes as bit masks.
+* `errors`: refusals, in sentences with units.
+
+docs/memory-allocator.md has the theory.
 """
 
 from __future__ import annotations
@@ -17,9 +26,7 @@ from nri_resmgr.policy.mems.allocate import (
     restore_memory,
 )
 from nri_resmgr.policy.mems.errors import (
-    MemoryKindMissing,
     MemoryShort,
-    NormalMemoryMissing,
     StaleOffer,
     bytes_text,
 )
@@ -40,14 +47,12 @@ __all__ = [
     "USUAL_KINDS",
     "MemoryFit",
     "MemoryGrant",
-    "MemoryKindMissing",
     "MemoryLayout",
     "MemoryLedger",
     "MemoryOffer",
     "MemoryPriority",
     "MemoryRequest",
     "MemoryShort",
-    "NormalMemoryMissing",
     "Spill",
     "StaleOffer",
     "Widening",

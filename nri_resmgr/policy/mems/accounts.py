@@ -51,11 +51,7 @@ class Accounts:
         return other
 
     def index_rows(self, grants: Iterable[MemoryGrant]) -> bool:
-        """Index the requests that may be widened; False if they are indexed already.
-
-        Args:
-            grants: All grants.
-        """
+        """Index the requests that may be widened; False if they are indexed already."""
         if self._rows is not None:
             return False
         self._rows = {}

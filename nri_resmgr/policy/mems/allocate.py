@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.mems.errors import MemoryShort
 from nri_resmgr.policy.mems.layout import BASE_PAGES, MemoryLayout
@@ -24,10 +25,6 @@ def allocate_memory(request: MemoryRequest, ledger: MemoryLedger) -> MemoryOffer
     widened to the next nearest nodes until all fit: the least important first, be it
     the new one. No request is widened if widening less important ones suffices, and
     no request loses a node.
-
-    Args:
-        request: The request; its id must be new.
-        ledger: The present grants.
 
     Raises:
         MemoryShort: It does not fit even if all others are widened.
@@ -75,8 +72,7 @@ def restore_memory(
     """
     _check_new(request, ledger)
     if not zone or zone.bits & ~ledger.layout.nodes:
-        msg = f"{request.title} cannot have had memory on nodes {zone}"
-        raise ValueError(msg)
+        raise ValueError(f"{request.title} cannot have had memory on nodes {zone}")
     start = start_of(request, request.affinity, ledger.layout)
     grant = MemoryGrant(request, zone, start.kinds, _next_age(ledger))
     return _offer(grant, (ZoneRule.KEPT,), ledger)
@@ -110,14 +106,12 @@ def _cut(request: MemoryRequest, short: MemoryShort) -> MemoryRequest:
     """Reduce a request to the most that fits."""
     page = short.page_size
     if page == BASE_PAGES:
-        return msgspec.structs.replace(request, size=short.most)
+        return replace(request, size=short.most)
     pools = (
-        msgspec.structs.replace(pool, count=short.most // page)
-        if pool.size == page
-        else pool
+        replace(pool, count=short.most // page) if pool.size == page else pool
         for pool in request.hugepages
     )
-    return msgspec.structs.replace(request, hugepages=tuple(pools))
+    return replace(request, hugepages=tuple(pools))
 
 
 def resize_memory(
@@ -131,8 +125,8 @@ def resize_memory(
             grant still holds.
     """
     old = ledger.grants[request]
-    resized = msgspec.structs.replace(old.request, size=size, hugepages=hugepages)
-    grant = msgspec.structs.replace(old, request=resized)
+    resized = replace(old.request, size=size, hugepages=hugepages)
+    grant = replace(old, request=resized)
     return _offer(grant, (ZoneRule.KEPT,), ledger)
 
 
@@ -145,12 +139,8 @@ def grow_memory(
 ) -> MemoryOffer:
     """Offer a known request more nodes; it keeps its present ones.
 
-    Args:
-        request: Its id.
-        ledger: The present grants.
-        nodes: Nodes to add, as far as they have memory and are of *kinds*.
-        kinds: Kinds to add; the nearest nodes of each that is still missing are
-            added, too. Empty for all kinds.
+    Added are *nodes*, as far as they have memory of *kinds*, and the nearest nodes of
+    each kind that is still missing. No *kinds* stand for all of them.
 
     Raises:
         KeyError: The request is not in the ledger.
@@ -159,7 +149,7 @@ def grow_memory(
     wanted = frozenset(kinds)
     zone = _grown(old.zone.bits, nodes.bits, wanted, layout)
     added = layout.kinds_in(zone) if nodes else wanted & frozenset(layout.kinds)
-    grant = msgspec.structs.replace(old, zone=NodeSet(zone), kinds=old.kinds | added)
+    grant = replace(old, zone=NodeSet(zone), kinds=old.kinds | added)
     rule = ZoneRule.KEPT if grant.zone == old.zone else ZoneRule.GROWN
     return _offer(grant, (rule,), ledger)
 
@@ -187,8 +177,7 @@ def _offer(
 
 def _check_new(request: MemoryRequest, ledger: MemoryLedger) -> None:
     if request.id in ledger.grants:
-        msg = f"{request.title} has memory already"
-        raise ValueError(msg)
+        raise ValueError(f"{request.title} has memory already")
 
 
 def _next_age(ledger: MemoryLedger) -> int:
@@ -197,12 +186,9 @@ def _next_age(ledger: MemoryLedger) -> int:
 
 
 class MemoryFit(msgspec.Struct, frozen=True):
-    """The start zone of a request, and whether the request fits there.
+    """The zone that a request would start with, by *rules* in order.
 
-    Attributes:
-        zone: The nodes that it would start with.
-        rules: The rules that led to them, in order.
-        fits: Whether it fits there with no request widened.
+    It *fits* if no request has to be widened, itself included.
     """
 
     zone: NodeSet
@@ -217,12 +203,7 @@ def fit_memory(
 
     This is far cheaper than an offer, so that a policy can call it for every pool.
     Where it fits, `allocate_memory` offers exactly this zone; where not, only an offer
-    shows which requests would be widened.
-
-    Args:
-        request: The request.
-        ledger: The present grants.
-        near: Nodes to use instead of the request's affinity.
+    shows which requests would be widened. *near* replaces the request's affinity.
 
     Raises:
         MemoryKindMissing, NormalMemoryMissing, ValueError: As `allocate_memory`.

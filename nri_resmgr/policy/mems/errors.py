@@ -24,12 +24,9 @@ class MemoryShort(PolicyError):
     """The request does not fit, even if all others are widened as far as possible.
 
     Attributes:
-        title: Title of the request.
-        wanted: The bytes asked for.
         page_size: The page size; `BASE_PAGES` for ordinary memory.
         nodes: The nodes that are short; the request is confined to them.
-        capacity: Total capacity of these nodes.
-        promised: Granted to others that are confined to them.
+        promised: Granted to others that are confined to them, in bytes.
         reserved: The part of `promised` that is reservations.
         strict: Whether the request excludes other kinds of memory.
     """
@@ -126,9 +123,7 @@ class StaleOffer(ValueError):  # a caller's bug, so not a PolicyError
 def bytes_text(amount: Bytes, *, down: bool = False) -> str:
     """Return an amount with its unit, rounded to at least three digits.
 
-    Args:
-        amount: The amount.
-        down: Whether to round down, for amounts that must not be exceeded.
+    Rounded *down* where the amount must not be exceeded.
 
     >>> bytes_text(Bytes(529261470)), bytes_text(Bytes(2 << 30)), bytes_text(Bytes(0))
     ('505 MiB', '2 GiB', '0')

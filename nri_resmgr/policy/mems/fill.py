@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from nri_resmgr.policy.mems.layout import ids_of
@@ -114,25 +114,16 @@ class Fill:
 
 
 def filled(amounts: Mapping[int, int], capacity: Sequence[int]) -> tuple[Fill, int]:
-    """Lay amounts, small zones first, until one does not fit.
-
-    Args:
-        amounts: Bytes granted per zone.
-        capacity: Bytes per node id.
+    """Lay the amounts of zones, small zones first, until one does not fit.
 
     Returns:
         The distribution, and the smallest set of nodes whose amounts exceed their
         capacity among the zones so far; 0 for none.
     """
     fill = Fill(capacity)
-    for zone, amount in _inner_first(amounts):
+    # Nested zones fit without any move if the inner ones are first.
+    rows = [(zone.bit_count(), zone, amount) for zone, amount in amounts.items()]
+    for _, zone, amount in sorted(rows):
         if fill.lay(zone, amount):
             return fill, fill.reached
     return fill, 0
-
-
-def _inner_first(amounts: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-    # Nested zones then fit without any move.
-    rows = [(zone.bit_count(), zone, amount) for zone, amount in amounts.items()]
-    for _, zone, amount in sorted(rows):
-        yield zone, amount

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -42,14 +42,24 @@ class MemoryLayout(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, machine: Machine) -> MemoryLayout:
         """Return the layout of *machine*."""
-        kinds = {kind: machine.nodes_of_kind(kind).bits for kind in MemoryKind}
+        kinds = {
+            kind: nodes.bits
+            for kind in MemoryKind
+            if (nodes := machine.nodes_of_kind(kind))
+        }
         return cls(
             known=machine.node_ids.bits,
             nodes=machine.memory_nodes.bits,
             normal=machine.normal_nodes.bits,
-            kinds={kind: nodes for kind, nodes in kinds.items() if nodes},
+            kinds=kinds,
             capacity=_capacity(machine.nodes),
-            rings={node.id: _rings(node.id, kinds, machine) for node in machine.nodes},
+            rings={
+                node.id: {
+                    kind: _by_distance(node.id, nodes, machine)
+                    for kind, nodes in kinds.items()
+                }
+                for node in machine.nodes
+            },
         )
 
     def of_kinds(self, kinds: Iterable[MemoryKind]) -> int:
@@ -115,19 +125,11 @@ def _capacity(nodes: Sequence[Node]) -> dict[Bytes, tuple[int, ...]]:
     return {page: tuple(row) for page, row in rows.items()}
 
 
-def _rings(
-    start: int, kinds: Mapping[MemoryKind, int], machine: Machine
-) -> dict[MemoryKind, tuple[tuple[int, int], ...]]:
-    return {
-        kind: tuple(_by_distance(start, nodes, machine))
-        for kind, nodes in kinds.items()
-        if nodes
-    }
-
-
-def _by_distance(start: int, nodes: int, machine: Machine) -> Iterator[tuple[int, int]]:
+def _by_distance(
+    start: int, nodes: int, machine: Machine
+) -> tuple[tuple[int, int], ...]:
     far: dict[int, int] = {}
     for node in ids_of(nodes):
         distance = machine.distance(start, node)
         far[distance] = far.get(distance, 0) | 1 << node
-    yield from sorted(far.items())
+    return tuple(sorted(far.items()))

@@ -111,13 +111,7 @@ class MemoryLedger(msgspec.Struct, frozen=True):
 
 
 class Spill(msgspec.Struct, frozen=True):
-    """Nodes whose grants exceed their capacity.
-
-    Attributes:
-        nodes: The nodes.
-        page_size: The page size.
-        over: The bytes in excess.
-    """
+    """Nodes whose grants of a page size exceed their capacity, *over* it in bytes."""
 
     nodes: NodeSet
     page_size: Bytes
@@ -127,11 +121,7 @@ class Spill(msgspec.Struct, frozen=True):
 class Widening(msgspec.Struct, frozen=True):
     """A request that gets more nodes so that all requests fit.
 
-    Attributes:
-        id: The request.
-        before: Its nodes before.
-        after: Its nodes afterwards, a superset.
-        why: The excess that its last step resolves.
+    *why* is the excess that its last step resolves.
     """
 
     id: str
@@ -143,13 +133,10 @@ class Widening(msgspec.Struct, frozen=True):
 class MemoryOffer(msgspec.Struct, frozen=True):
     """A grant for a request, with its effects on other requests.
 
-    An offer is a value that refers to the ledgers before and after. It changes nothing
-    and can be discarded.
+    An offer is a value that refers to the ledgers before (`base`) and after. It changes
+    nothing and can be discarded.
 
     Attributes:
-        base: The ledger before.
-        ledger: The ledger after.
-        grant: The grant of the request.
         rules: The rules that led to its zone, in order.
         widened: The requests that are widened, in order of age; the request itself,
             too, if its zone is short.

@@ -6,14 +6,11 @@ import enum
 from collections.abc import Mapping
 from typing import Final, cast
 
-import msgspec
 from msgspec.structs import force_setattr
 
 from nri_resmgr.policy.mems.layout import BASE_PAGES
 from nri_resmgr.topology import HugePages, MemoryKind
-from nri_resmgr.values import Bytes, NodeSet, QosClass
-
-_NOTHING: Final = Bytes(0)
+from nri_resmgr.values import Bytes, NodeSet, QosClass, StoredValue
 
 
 class MemoryPriority(enum.IntEnum):
@@ -49,9 +46,7 @@ PRIORITIES: Final[Mapping[QosClass, MemoryPriority]] = {
 _BY_SIZE: Final = cast("MemoryPriority", None)
 
 
-class MemoryRequest(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
+class MemoryRequest(StoredValue, frozen=True):
     """A request for memory near some nodes.
 
     Attributes:
@@ -67,7 +62,7 @@ class MemoryRequest(
 
     id: str
     affinity: NodeSet
-    size: Bytes = _NOTHING
+    size: Bytes = Bytes(0)
     hugepages: tuple[HugePages, ...] = ()
     kinds: frozenset[MemoryKind] = frozenset()
     strict: bool = False
@@ -85,13 +80,11 @@ class MemoryRequest(
         if self.hugepages:
             sizes = [pool.size for pool in self.hugepages]
             if len(set(sizes)) < len(sizes):
-                msg = f"{self.title} names a size of huge pages twice"
-                raise ValueError(msg)
+                raise ValueError(f"{self.title} names a size of huge pages twice")
             negative |= min(pool.count for pool in self.hugepages) < 0
             negative |= min(sizes) <= 0
         if negative:
-            msg = f"{self.title} asks for a negative amount of memory"
-            raise ValueError(msg)
+            raise ValueError(f"{self.title} asks for a negative amount of memory")
 
     @property
     def demand(self) -> tuple[tuple[Bytes, int], ...]:
@@ -110,16 +103,10 @@ class MemoryRequest(
         return 0
 
 
-class MemoryGrant(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """A request with its nodes.
+class MemoryGrant(StoredValue, frozen=True):
+    """A request with its nodes, all with memory; the memory may be anywhere in them.
 
-    Attributes:
-        request: The request.
-        zone: The nodes, all with memory; the memory may be anywhere in them.
-        kinds: Kinds of the zone, which it is widened by first.
-        age: Increases from older to younger requests.
+    The zone is widened by nodes of *kinds* first. Younger requests have a higher *age*.
     """
 
     request: MemoryRequest
@@ -129,5 +116,5 @@ class MemoryGrant(
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is never widened."""
+        """True if it is never widened."""
         return self.request.priority is MemoryPriority.RESERVATION

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -53,14 +54,10 @@ _Step: TypeAlias = tuple[int, Spill]
 
 
 class _Trial:
-    """A mutable copy of a ledger, private to this module.
+    """A mutable copy of a ledger that has the new grant already.
 
-    Only the page sizes of the new grant can be exceeded: widening others takes no
+    Only the page sizes of that grant can be exceeded: widening others takes no
     memory from any request.
-
-    Args:
-        newcomer: The new grant.
-        ledger: All grants, this one included.
     """
 
     def __init__(self, newcomer: MemoryGrant, ledger: MemoryLedger) -> None:
@@ -114,7 +111,10 @@ class _Trial:
 
     def settled(self) -> Settled:
         """Return the resulting ledger and the widened requests."""
-        moved = [(self._grants[request], self._now(request)) for request in self._steps]
+        moved = []
+        for request in self._steps:
+            old, zone = self._grants[request], NodeSet(self._zones[request])
+            moved.append((old, MemoryGrant(old.request, zone, old.kinds, old.age)))
         self._accounts.replace_rows(moved)
         self._grants.update((to.request.id, to) for _, to in moved)
         ledger = MemoryLedger(
@@ -122,10 +122,6 @@ class _Trial:
         )
         moved.sort(key=lambda pair: pair[0].age)
         return ledger, tuple(self._widening(*pair) for pair in moved)
-
-    def _now(self, request: str) -> MemoryGrant:
-        grant, zone = self._grants[request], NodeSet(self._zones[request])
-        return MemoryGrant(grant.request, zone, grant.kinds, grant.age)
 
     def _widening(self, grant: MemoryGrant, to: MemoryGrant) -> Widening:
         request = grant.request.id
@@ -189,37 +185,37 @@ def shortage(newcomer: MemoryGrant, ledger: MemoryLedger) -> MemoryShort:
     layout, mine = ledger.layout, newcomer.request
     others = [one for one in ledger.grants.values() if one.request.id != mine.id]
     for page, wanted in mine.demand:
-        amounts = _reached(others, page, layout)
-        fill, _ = filled(amounts, layout.sizes(page))
+        fixed, movable = _reached(others, page, layout)
+        fill, _ = filled(Counter(fixed) + Counter(movable), layout.sizes(page))
         if fill.lay(reach_of(newcomer, layout), wanted):
             nodes = fill.reached
-            inside = [one for one in others if not reach_of(one, layout) & ~nodes]
-            fixed = [one for one in inside if one.is_fixed]
+            reserved = _inside(fixed, nodes)
             return MemoryShort(
                 title=mine.title,
                 wanted=Bytes(wanted),
                 page_size=page,
                 nodes=NodeSet(nodes),
                 capacity=Bytes(layout.total(nodes, page)),
-                promised=_sum(inside, page),
-                reserved=_sum(fixed, page),
+                promised=Bytes(reserved + _inside(movable, nodes)),
+                reserved=Bytes(reserved),
                 strict=mine.strict,
             )
-    msg = f"{mine.title} fits after all"
-    raise ValueError(msg)
+    raise ValueError(f"{mine.title} fits after all")
 
 
 def _reached(
     grants: Sequence[MemoryGrant], page: Bytes, layout: MemoryLayout
-) -> dict[int, int]:
-    """Sum the grants by reach, the widest zone that each may get."""
-    amounts: dict[int, int] = {}
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Sum fixed and other grants by reach, the widest zone that each may get."""
+    fixed: dict[int, int] = {}
+    movable: dict[int, int] = {}
     for grant in grants:
         if amount := grant.request.wants(page):
+            amounts = fixed if grant.is_fixed else movable
             reach = reach_of(grant, layout)
             amounts[reach] = amounts.get(reach, 0) + amount
-    return amounts
+    return fixed, movable
 
 
-def _sum(grants: Sequence[MemoryGrant], page: Bytes) -> Bytes:
-    return Bytes(sum(grant.request.wants(page) for grant in grants))
+def _inside(amounts: Mapping[int, int], nodes: int) -> int:
+    return sum(amount for reach, amount in amounts.items() if not reach & ~nodes)

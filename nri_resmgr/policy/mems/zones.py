@@ -20,7 +20,7 @@ _FALLBACKS: Final = (MemoryKind.DRAM, MemoryKind.CXL, MemoryKind.PMEM, MemoryKin
 
 
 class ZoneRule(enum.StrEnum):
-    """How a zone was chosen.
+    """The rule by which a zone was chosen.
 
     `AFFINITY`: the nodes of the affinity have all preferred kinds of memory.
     `NEAREST_KIND`: they lack some; the nearest nodes with these were added.
@@ -53,8 +53,7 @@ def start_of(request: MemoryRequest, near: NodeSet, layout: MemoryLayout) -> Sta
         ValueError: *near* is empty or has an unknown node.
     """
     if not near.bits or near.bits & ~layout.known:
-        msg = f"{request.title} has no known node as affinity: {near}"
-        raise ValueError(msg)
+        raise ValueError(f"{request.title} has no known node as affinity: {near}")
     if request.strict and (missing := request.kinds.difference(layout.kinds)):
         raise MemoryKindMissing(request.title, missing, frozenset(layout.kinds))
     start = _start(near.bits, request.kinds, request.strict, layout)
@@ -104,7 +103,8 @@ def _start(
     strict: bool,  # noqa: FBT001 - as above
     layout: MemoryLayout,
 ) -> StartZone:
-    kinds = _kinds_wanted(near, wanted, layout)
+    there = frozenset(layout.kinds)
+    kinds = wanted & there or layout.kinds_in(near) or _usual(there)
     missing = kinds - layout.kinds_in(near)
     around = near | layout.nearest(near, missing)
     rule = ZoneRule.NEAREST_KIND if missing else ZoneRule.AFFINITY
@@ -112,13 +112,6 @@ def _start(
     if start.zone.bits & layout.normal:
         return start
     return _with_normal(start, layout, strict=strict)
-
-
-def _kinds_wanted(
-    near: int, wanted: frozenset[MemoryKind], layout: MemoryLayout
-) -> frozenset[MemoryKind]:
-    there = frozenset(layout.kinds)
-    return wanted & there or layout.kinds_in(near) or _usual(there)
 
 
 def _with_normal(start: StartZone, layout: MemoryLayout, *, strict: bool) -> StartZone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus import (
     CpuPick,
+    CpuPriority,
     CpuRequest,
     allocate_cpus,
     release_cpus,
@@ -18,7 +20,7 @@ from nri_resmgr.policy.errors import ExclusiveCpusShort, OnFailure
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError, QosClass
+from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, MilliCpus, PolicyError
 
 
 class StaticPlacement(msgspec.Struct, frozen=True):
@@ -30,11 +32,7 @@ class StaticPlacement(msgspec.Struct, frozen=True):
 
 
 class FreeCpus(msgspec.Struct, frozen=True):
-    """The CPUs that can be granted to a container.
-
-    Attributes:
-        taken: CPUs granted to other containers.
-    """
+    """The CPUs that can be granted to a container, with those *taken* by others."""
 
     machine: Machine
     settings: StaticSettings
@@ -48,48 +46,34 @@ class FreeCpus(msgspec.Struct, frozen=True):
 
     @property
     def isolated(self) -> CpuSet:
-        """Isolated CPUs that are not granted; none if the settings exclude them."""
-        if not self.settings.prefer_isolated:
-            return NO_CPUS
+        """Isolated CPUs that are not granted."""
         return self.supply.isolated - self.taken
 
-    def can_grant(self, cpus: CpuSet, count: int) -> bool:
-        """Return whether just *cpus* are a valid grant for *count* CPUs."""
-        if len(cpus) != count or not cpus:
+    def can_grant(self, cpus: CpuSet, spec: ContainerSpec) -> bool:
+        """Return whether just *cpus* are a valid grant for a container."""
+        if len(cpus) != self.settings.count_for(spec) or not cpus:
             return False
-        return cpus <= self.ordinary or (count == 1 and cpus <= self.isolated)
-
-
-def pool_rule(spec: ContainerSpec, settings: StaticSettings) -> Rule | None:
-    """Return why a container shares CPUs; None if it asks for exclusive ones."""
-    if settings.reserves_for(spec.namespace):
-        return Rule.RESERVED_NAMESPACE
-    if spec.whole_cpus:
-        return None
-    if spec.qos is QosClass.GUARANTEED:
-        return Rule.NOT_WHOLE_CPUS
-    return Rule.NOT_GUARANTEED
+        if cpus <= self.ordinary:
+            return True
+        if cpus <= self.isolated and self.settings.tries_isolated(spec):
+            return True
+        return self.settings.borrow_isolated and cpus <= self.ordinary | self.isolated
 
 
 def place(
     spec: ContainerSpec, free: FreeCpus, offers: Iterable[CpuSet] = ()
 ) -> StaticPlacement:
-    """Place a container that has no grant.
-
-    Args:
-        spec: The container.
-        free: What can be granted to it.
-        offers: Former places to take as they are, best first, if they are legal.
+    """Place a container that has no grant, on the first legal one of *offers* if any.
 
     Raises:
         ExclusiveCpusShort: It asks for more CPUs than are free, and `on_failure` is
             `REFUSE`.
     """
-    rule = pool_rule(spec, free.settings)
+    rule = free.settings.pool_rule(spec)
     if rule is not None:
         return StaticPlacement(rule)
     for offer in offers:
-        if free.can_grant(offer, spec.whole_cpus):
+        if free.can_grant(offer, spec):
             return StaticPlacement(Rule.OLD_PLACE, offer)
     try:
         return _allocate(spec, free)
@@ -97,6 +81,55 @@ def place(
         if free.settings.on_failure is OnFailure.REFUSE:
             raise
         return StaticPlacement(Rule.FELL_BACK, detail=str(refusal))
+
+
+def place_pod(
+    specs: Sequence[ContainerSpec], title: str, free: FreeCpus
+) -> dict[str, CpuSet]:
+    """Choose exclusive CPUs for all containers of a pod, near each other.
+
+    Those that get isolated CPUs get them one by one, as always.
+
+    Args:
+        specs: Containers that ask for exclusive CPUs, each of another name.
+        title: ``namespace/pod``.
+        free: Are left to them.
+
+    Returns:
+        CPUs by the names of the containers.
+
+    Raises:
+        ExclusiveCpusShort: They ask for more CPUs than are free.
+    """
+    count_for, found = free.settings.count_for, dict[str, CpuSet]()
+    others: list[ContainerSpec] = []
+    for spec in sorted(specs, key=count_for, reverse=True):
+        if not (
+            free.settings.tries_isolated(spec) and len(free.isolated) >= count_for(spec)
+        ):
+            others.append(spec)
+            continue
+        cpus = found[spec.name] = _allocate(spec, free).cpus
+        free = replace(free, taken=free.taken | cpus)
+    if not others:
+        return found
+    total = MilliCpus(ONE_CPU * sum(map(count_for, others)))
+    whole = replace(others[0], title=title, request=total, limit=None)
+    left = _allocate(whole, free).cpus
+    for spec in others:
+        cpus = found[spec.name] = _pick(count_for(spec), left, free.machine).cpus
+        left -= cpus
+    return found
+
+
+def place_again(spec: ContainerSpec, free: FreeCpus) -> StaticPlacement | None:
+    """Grant CPUs to a running container that fell back; None if too few are free."""
+    if free.settings.pool_rule(spec) is not None:
+        return None
+    try:
+        return replace(_allocate(spec, free), rule=Rule.NOW_FITS)
+    except ExclusiveCpusShort:
+        return None
 
 
 def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement:
@@ -108,15 +141,14 @@ def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement
     Raises:
         ExclusiveCpusShort: Too few CPUs are free; *held* stays valid.
     """
-    count = spec.whole_cpus
+    count = free.settings.count_for(spec)
     if count <= len(held):
         pick = release_cpus(held, len(held) - count, free.machine)
         return StaticPlacement(Rule.SHRUNK_IN_PLACE, held - pick.cpus, pick.level)
-    # An isolated CPU cannot be extended: the scheduler balances no load over several.
-    if not held <= free.supply.ordinary:
+    # Isolated CPUs are not extended by ordinary ones: the scheduler balances no load
+    # over them.
+    if not held <= free.supply.ordinary or len(free.ordinary) < count:
         return replace(_allocate(spec, free, held), rule=Rule.MOVED)
-    if len(free.ordinary) < count:
-        raise _short(spec, free, held)
     grown = _pick(count - len(held), free.ordinary - held, free.machine, held)
     fresh = _pick(count, free.ordinary, free.machine)
     stay = free.machine.nodes_of(held | grown.cpus)
@@ -128,29 +160,24 @@ def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement
 def adopt(
     specs: Sequence[ContainerSpec], known: Mapping[str, Pin], free: FreeCpus
 ) -> dict[str, StaticPlacement]:
-    """Place running containers; never refuses, as they run in any case.
+    """Place running containers, oldest first; never refuses, as they run in any case.
 
     Containers on valid CPUs stay there. Next come those with a valid earlier grant,
-    then the others, each group in the given order.
-
-    Args:
-        specs: The running containers, oldest first.
-        known: Earlier grants by container id.
-        free: The CPUs that can be granted.
-
-    Returns:
-        The placement of every container, by id.
+    which are *known* by id, then the others, each group in the given order.
     """
     shared = replace(free.settings, on_failure=OnFailure.SHARED)
     free = replace(free, settings=shared)
-    exclusive = [spec for spec in specs if pool_rule(spec, free.settings) is None]
+    exclusive = [spec for spec in specs if free.settings.pool_rule(spec) is None]
     placed: dict[str, StaticPlacement] = {}
     present = {spec.id: spec.present for spec in exclusive}
     # Without CPU pinning, a container's present CPUs say nothing about its grant.
-    for claims in (present, known) if free.settings.pin_cpus else (known, present):
+    orders = [present, known] if free.settings.pin_cpus else [known, present]
+    if free.settings.mixes:
+        orders.append(_not_shared(specs))
+    for claims in orders:
         for spec in exclusive:
             claim = claims.get(spec.id, NO_PIN).cpus
-            if spec.id not in placed and free.can_grant(claim, spec.whole_cpus):
+            if spec.id not in placed and free.can_grant(claim, spec):
                 placed[spec.id] = StaticPlacement(Rule.KEPT, claim)
                 free = replace(free, taken=free.taken | claim)
     for spec in specs:
@@ -160,17 +187,28 @@ def adopt(
     return placed
 
 
+def _not_shared(specs: Sequence[ContainerSpec]) -> dict[str, Pin]:
+    """Return the CPUs on which each container runs and no other, by id."""
+    times = Counter(cpu for spec in specs for cpu in spec.present.cpus)
+    alone = CpuSet.from_iterable(cpu for cpu, count in times.items() if count == 1)
+    return {spec.id: Pin(spec.present.cpus & alone) for spec in specs}
+
+
 def _allocate(
     spec: ContainerSpec, free: FreeCpus, held: CpuSet = NO_CPUS
 ) -> StaticPlacement:
-    count = spec.whole_cpus
-    if count == 1 and free.isolated:
-        pick = allocate_cpus(CpuRequest(count=1, free=free.isolated), free.machine)
+    settings, ordinary, isolated = free.settings, free.ordinary, free.isolated
+    count = settings.count_for(spec)
+    if settings.tries_isolated(spec) and len(isolated) >= count:
+        pick = _pick(count, isolated, free.machine)
         return StaticPlacement(Rule.ISOLATED_CPU, pick.cpus, pick.level)
-    if len(free.ordinary) < count:
-        raise _short(spec, free, held)
-    pick = _pick(count, free.ordinary, free.machine)
-    return StaticPlacement(Rule.WHOLE_CPUS, pick.cpus, pick.level)
+    if len(ordinary) >= count:
+        pick = _pick(count, ordinary, free.machine)
+        return StaticPlacement(Rule.WHOLE_CPUS, pick.cpus, pick.level)
+    if settings.borrow_isolated and len(ordinary | isolated) >= count:
+        more = _take(count - len(ordinary), isolated, free.machine, ordinary)
+        return StaticPlacement(Rule.ISOLATED_CPU, ordinary | more.cpus, more.level)
+    raise _short(spec, free, held)
 
 
 def _pick(
@@ -182,16 +220,26 @@ def _pick(
         if held <= equal and len(free & equal) >= count:
             free &= equal
             break
-    return allocate_cpus(CpuRequest(count=count, free=free, held=held), machine)
+    return _take(count, free, machine, held)
+
+
+def _take(count: int, free: CpuSet, machine: Machine, held: CpuSet) -> CpuPick:
+    # Exclusive CPUs are for work that waits for its CPU: the fast ones are for it.
+    request = CpuRequest(count=count, free=free, held=held, priority=CpuPriority.HIGH)
+    return allocate_cpus(request, machine)
 
 
 def _short(spec: ContainerSpec, free: FreeCpus, held: CpuSet) -> ExclusiveCpusShort:
+    settings = free.settings
+    count = settings.count_for(spec)
+    # Where only containers with one CPU get isolated CPUs, this is worth a hint.
+    only_one = settings.prefer_isolated and not settings.mixes and count > 1
     return ExclusiveCpusShort(
         title=spec.title or spec.id,
-        wanted=spec.whole_cpus,
+        wanted=count,
         free=free.ordinary - held,
         taken=free.taken & free.supply.ordinary,
         reserved=free.supply.reserved,
-        isolated=free.isolated,
+        isolated=free.isolated - held if only_one else NO_CPUS,
         held=held,
     )

@@ -15,7 +15,7 @@ from nri_resmgr.policy.records import (
     ledger_tables,
 )
 from nri_resmgr.policy.static.policy import StaticPolicy
-from nri_resmgr.policy.static.state import StaticState
+from nri_resmgr.policy.static.state import ReservedPlace, StaticState
 from nri_resmgr.values import CpuSet
 
 # A rename changes the format of checkpoints, see `nri_resmgr.policy.records`.
@@ -23,15 +23,22 @@ TABLES: Final[Mapping[str, type]] = {
     **LEDGER_TABLES,
     "grant": Pin,
     "former_place": CpuSet,
+    "reserved_place": ReservedPlace,
+    "announced": tuple[str, ...],
 }
 
-KEYS: Final[Mapping[str, type]] = {"former_place": tuple}
+KEYS: Final[Mapping[str, type]] = {"former_place": tuple, "reserved_place": tuple}
 
 
 def tables_of(state: StaticState) -> Tables:
     """Return the tables of a state."""
-    ledger = ledger_tables(state.ledger)
-    return {**ledger, "grant": state.grants, "former_place": state.former_places}
+    return {
+        **ledger_tables(state.ledger),
+        "grant": state.grants,
+        "former_place": state.former_places,
+        "reserved_place": state.reserved_places,
+        "announced": state.announced,
+    }
 
 
 def state_from(tables: Tables, _policy: StaticPolicy) -> Restored[StaticState]:
@@ -45,4 +52,11 @@ def state_from(tables: Tables, _policy: StaticPolicy) -> Restored[StaticState]:
     ledger, grants = ledger_from(tables, {}), tables["grant"]
     for key in grants.keys() - ledger.entries.keys():
         raise BadRecord(f"grant {key}", "there is no such container")
-    return Restored(StaticState(ledger, grants, tables["former_place"]), {})
+    state = StaticState(
+        ledger=ledger,
+        grants=grants,
+        former_places=tables["former_place"],
+        reserved_places=tables["reserved_place"],
+        announced=tables["announced"],
+    )
+    return Restored(state, {})

@@ -3,32 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
-from nri_resmgr.policy.ledger import Ledger, gone_since, of_pods_there
-from nri_resmgr.values import NO_CPUS, CpuSet
+from nri_resmgr.policy.ledger import (
+    KnowsContainers,
+    Ledger,
+    gone_since,
+    of_other_pods,
+    of_pods_there,
+)
+from nri_resmgr.policy.whole_pods import (
+    NOTHING_ANNOUNCED,
+    Announced,
+    announced_since,
+)
+from nri_resmgr.values import NO_CPUS, CpuSet, StoredValue
+
+Slot: TypeAlias = tuple[str, str]
+"""A pod's id and a name in it."""
 
 Grants: TypeAlias = Mapping[str, Pin]
-FormerPlaces: TypeAlias = Mapping[tuple[str, str], CpuSet]
+FormerPlaces: TypeAlias = Mapping[Slot, CpuSet]
 
 
-class StaticState(msgspec.Struct, frozen=True):
-    """All containers, their grants, and the former places of stopped containers.
+class ReservedPlace(StoredValue, frozen=True):
+    """Exclusive CPUs for a container of a pod, until it is created."""
+
+    spec: ContainerSpec
+    cpus: CpuSet
+
+
+_NO_PLACES: Final[Mapping[Slot, ReservedPlace]] = MappingProxyType({})
+
+
+class StaticState(KnowsContainers, frozen=True):
+    """All containers, their grants, and places kept for future containers.
 
     Attributes:
-        ledger: All containers.
         grants: Exclusive CPUs with their memory nodes, by container id; containers
             without a grant share.
-        former_places: CPUs of the last container of a pod's slot, by pod and slot.
+        former_places: CPUs of the last container of a pod's slot.
+        reserved_places: CPUs of containers that are expected, by pod and name.
+        announced: The containers of pods that were placed as a whole.
     """
 
-    ledger: Ledger
     grants: Grants
     former_places: FormerPlaces
+    reserved_places: Mapping[Slot, ReservedPlace] = _NO_PLACES
+    announced: Announced = NOTHING_ANNOUNCED
 
     @classmethod
     def empty(cls) -> StaticState:
@@ -37,8 +63,9 @@ class StaticState(msgspec.Struct, frozen=True):
 
     @property
     def taken(self) -> CpuSet:
-        """All granted CPUs."""
-        return CpuSet.union(grant.cpus for grant in self.grants.values())
+        """All CPUs that are granted or reserved."""
+        holders = (self.grants, self.reserved_places)
+        return CpuSet.union(one.cpus for each in holders for one in each.values())
 
     def held_by(self, container: str) -> CpuSet:
         """Return the exclusive CPUs of a container."""
@@ -52,29 +79,50 @@ class StaticState(msgspec.Struct, frozen=True):
             grants[spec.id] = grant
         return replace(self, ledger=self.ledger.put(spec, last_sent), grants=grants)
 
-    def release(self, *containers: str) -> StaticState:
-        """Remove containers; their CPUs are kept for restarts in the same pods."""
-        former_places = dict(self.former_places)
-        for container in containers:
-            spec = self.ledger.spec_of(container)
-            if spec.slot and container in self.grants:
-                former_places[spec.pod, spec.slot] = self.held_by(container)
-        return StaticState(
-            ledger=self.ledger.drop(*containers),
-            grants={k: one for k, one in self.grants.items() if k not in containers},
-            former_places=former_places,
+    def reserve(
+        self, places: Mapping[Slot, ReservedPlace], pod: str, names: tuple[str, ...]
+    ) -> StaticState:
+        """Reserve the places of a pod, which announced containers of these *names*."""
+        return replace(
+            self,
+            reserved_places={**self.reserved_places, **places},
+            announced={**self.announced, pod: names},
         )
 
-    def lose(self, *containers: str) -> StaticState:
-        """Remove containers that are gone without having stopped.
-
-        Their creation failed after it was answered, so the runtime may have discarded
-        the updates in that answer: all pins have to be sent again.
-        """
-        if not containers:
+    def without_place(self, slot: Slot) -> StaticState:
+        """Drop the reserved place of a slot, if there is one."""
+        if slot not in self.reserved_places:
             return self
-        left = self.release(*containers)
-        return replace(left, ledger=left.ledger.forget_last_sent())
+        left = {key: one for key, one in self.reserved_places.items() if key != slot}
+        return replace(self, reserved_places=left)
+
+    def close(self, pod: str) -> StaticState:
+        """Drop what is kept for a pod: former and reserved places, announced names."""
+        others = {key: names for key, names in self.announced.items() if key != pod}
+        return replace(
+            self,
+            former_places=of_other_pods(self.former_places, pod),
+            reserved_places=of_other_pods(self.reserved_places, pod),
+            announced=others,
+        )
+
+    def places_since(self, event: Synchronized, taken: CpuSet) -> StaticState:
+        """Return the state with the reserved places that a synchronization leaves.
+
+        Args:
+            event: Has the running containers.
+            taken: CPUs that they have, or that may not be granted any more.
+        """
+        named = {(spec.pod, spec.name) for spec in event.specs}
+        places = of_pods_there(self.reserved_places, event)
+        kept = {
+            slot: one
+            for slot, one in places.items()
+            if slot not in named and not one.cpus & taken
+        }
+        return replace(
+            self, reserved_places=kept, announced=announced_since(self.announced, event)
+        )
 
     def former_places_since(self, event: Synchronized) -> FormerPlaces:
         """Return the former places that a synchronization leaves."""
@@ -84,10 +132,3 @@ class StaticState(msgspec.Struct, frozen=True):
             if spec.id in self.grants
         }
         return of_pods_there({**self.former_places, **gone}, event)
-
-    def close(self, pod: str) -> StaticState:
-        """Discard the former places of a pod's containers."""
-        return replace(
-            self,
-            former_places={k: v for k, v in self.former_places.items() if k[0] != pod},
-        )

@@ -9,6 +9,7 @@ One decision passes these modules in order:
   Burstable container prefers, with scores by affinity (`affinity_score`),
   devices (`hint_scores`) and memory (`memory`).
 * `place` and `take`: the first pool that can grant CPUs and memory, or one of `errors`.
+  `make_room` has containers without a request make way where nothing else helps.
 * `pins`: what changes for containers in the runtime.
 
 `adopt` places running containers after a start, and `whole_pods` reserves places for

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.decision import Rule
@@ -15,6 +16,8 @@ from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.ledger import gone_since, of_pods_there
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
+from nri_resmgr.policy.topology_aware.growing_state import GrowingState
+from nri_resmgr.policy.topology_aware.make_room import rule_of_displaced
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.place import (
@@ -28,6 +31,7 @@ from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import NodeView, Slot, TopologyAwareState
+from nri_resmgr.policy.whole_pods import announced_since
 from nri_resmgr.values import CpuSet, PolicyError
 
 State: TypeAlias = TopologyAwareState
@@ -44,26 +48,17 @@ def adopt(
     state: State,
     settings: TopologyAwareSettings,
 ) -> tuple[State, dict[str, PoolPlacement]]:
-    """Place running containers; never refuses, since they run anyway.
+    """Place running containers, the oldest first; never refuses, since they run anyway.
 
-    First come those with known grants, then those whose present CPUs are legal, then
-    all others, each group in the given order.
-
-    Args:
-        specs: The running containers, oldest first.
-        known: Former places by container id, in this tree of pools.
-        state: The state with all other containers.
-        settings: The policy's settings.
-
-    Returns:
-        The state with all of them, and the placement of each, by id.
+    First come those with *known* former places in this tree of pools, then those whose
+    present CPUs are legal, then all others, each group in the given order.
     """
     demands = [demand_of(spec, settings) for spec in specs]
-    occupancy = occupancy_of(demands)
+    growing = GrowingState.of(state)
+    occupancy = occupancy_of(demands, growing.view(settings))
 
     def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
-        found = known.get(demand.spec.id)
-        return () if found is None else (found,)
+        return (known[demand.spec.id],) if demand.spec.id in known else ()
 
     def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
         zone = demand.spec.present.mems
@@ -75,14 +70,16 @@ def adopt(
     for claims in (by_grant, by_place):
         for demand in sorted(demands, key=_certainty):
             if demand.spec.id not in placed:
-                found = _keeping_place(demand, state.view(settings), claims)
-                state = _recorded(state, demand, found, placed)
+                found = _keeping_place(demand, growing.view(settings), claims)
+                if found is not None:
+                    _record(growing, demand, found, placed)
     # Running containers cannot be refused.
-    lenient = msgspec.structs.replace(settings, on_failure=OnFailure.SHARED)
+    lenient = replace(settings, on_failure=OnFailure.SHARED)
     for demand in demands:
         if demand.spec.id not in placed:
-            state = _recorded(state, demand, _new(demand, state.view(lenient)), placed)
-    return state, placed
+            found = _new(demand, growing.view(lenient))
+            _record(growing, demand, found, placed)
+    return growing.finished(), placed
 
 
 def _certainty(demand: Demand) -> int:
@@ -109,28 +106,38 @@ def _new(demand: Demand, view: NodeView) -> PoolPlacement:
         return fall_back(demand, view, str(error))
 
 
-def _recorded(
-    state: State,
+def _record(
+    growing: GrowingState,
     demand: Demand,
-    found: PoolPlacement | None,
+    found: PoolPlacement,
     placed: dict[str, PoolPlacement],
-) -> State:
-    if found is None:
-        return state
-    placed[demand.spec.id] = found
-    return state.put(demand.spec, found.grant, found.memory, demand.spec.present)
+) -> None:
+    # With the ledger of the first one: each has its own, and thousands of ledgers with
+    # thousands of entries would be gigabytes.
+    first = next(iter(placed.values()), found)
+    placed[demand.spec.id] = replace(found, memory=first.memory)
+    for grant in found.displaced:
+        # One that runs already is not among those that are being placed.
+        if former := placed.get(grant.container):
+            rule = rule_of_displaced(grant)
+            placed[grant.container] = replace(former, rule=rule, grant=grant)
+    growing.regrant(*found.displaced)
+    growing.put(demand.spec, found.grant, found.memory)
 
 
 class UsedCpus(msgspec.Struct, frozen=True):
-    """The CPUs that containers run on, as reported by the runtime.
+    """The CPUs that containers run on, as reported.
 
     Attributes:
-        used: CPUs that any container runs on.
-        shared: Those of them that cannot be exclusive.
+        used: Those of all containers.
+        shared: Those that several use, or that are shared for another reason.
+        lacking: Those that shared containers lack in their likeliest pools, so that
+            they are exclusive, or not sharable at all.
     """
 
     used: CpuSet
     shared: CpuSet
+    lacking: CpuSet
 
 
 def likely_grants(
@@ -138,10 +145,7 @@ def likely_grants(
 ) -> Iterator[Grant]:
     """Guess the grants behind a container's present CPUs, the likeliest first.
 
-    Args:
-        demand: What it asks for; its spec has its present CPUs.
-        view: The grants of others so far.
-        occupancy: The CPUs of all containers, this one included.
+    *occupancy* are the CPUs of all containers, this one included.
     """
     present = demand.spec.present.cpus
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
@@ -156,9 +160,9 @@ def likely_grants(
             yield grant_of(demand, pool, exclusive)
 
 
-def occupancy_of(demands: Iterable[Demand]) -> UsedCpus:
-    """Return the CPUs that containers run on, and those that they must be sharing."""
-    used = shared = CpuSet()
+def occupancy_of(demands: Iterable[Demand], view: NodeView) -> UsedCpus:
+    """Return the CPUs that containers run on, and what these say of each other."""
+    used = shared = lacking = CpuSet()
     for one in demands:
         if one.kind is CpuKind.PRESERVED:
             continue  # it may run on any CPU
@@ -167,7 +171,9 @@ def occupancy_of(demands: Iterable[Demand]) -> UsedCpus:
         used |= present
         if one.kind in (CpuKind.SHARED, CpuKind.RESERVED):
             shared |= present
-    return UsedCpus(used, shared)
+        if one.kind is CpuKind.SHARED and (pools := _containing(present, one, view)):
+            lacking |= pools[0].sharable - present
+    return UsedCpus(used, shared, lacking)
 
 
 def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: UsedCpus) -> CpuSet:
@@ -178,11 +184,14 @@ def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: UsedCpus) -> CpuS
         # Isolated CPUs are never shared, so any of them are exclusive.
         isolated = present & view.tree.root.isolated
         exclusive = isolated or present - occupancy.shared
+        if len(lacking := exclusive & occupancy.lacking) >= demand.count:
+            exclusive = lacking
         if len(exclusive) > demand.count:
             return allocate_cpus(CpuRequest(demand.count, exclusive), machine).cpus
     if demand.spec.preferences.hide_hyperthreads and len(exclusive) < demand.count:
         cores = CpuSet.union(machine.core_of(cpu).cpus for cpu in exclusive)
-        unseen = cores & _grantable(view) - occupancy.used
+        root = view.tree.root
+        unseen = cores & (root.sharable | root.isolated) - occupancy.used
         more = min(demand.count - len(exclusive), len(unseen))
         exclusive |= allocate_cpus(
             CpuRequest(more, unseen, held=exclusive), machine
@@ -197,7 +206,7 @@ def _matching_shared(
     if demand.kind is CpuKind.EXCLUSIVE:
         return pools
     seen, pool_ledger = demand.spec.present.cpus, view.pool_ledger
-    like = grant_of(demand, view.tree.root, CpuSet())
+    like = grant_of(demand, view.tree.root, exclusive)
     exact = []
     for pool in pools:
         cpus = exclusive | pool_ledger.free_sharable(pool) - others
@@ -218,21 +227,10 @@ def _containing(cpus: CpuSet, demand: Demand, view: NodeView) -> list[Pool]:
     return sorted(pools, key=lambda pool: (pool.nodes != mems, -pool.depth, pool.id))
 
 
-def _grantable(view: NodeView) -> CpuSet:
-    return view.tree.root.sharable | view.tree.root.isolated
-
-
 def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerGrant]:
-    """Return the places of a former state, which may have had other pools.
+    """Return the places of a former state by container id, in pools of *tree*.
 
     Containers that fell back because memory was short are left out.
-
-    Args:
-        old: The former state.
-        tree: The present pools.
-
-    Returns:
-        By container id, in pools of *tree*.
     """
     known = {}
     for key, entry in old.ledger.entries.items():
@@ -245,23 +243,14 @@ def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerGrant]:
 def restore_places(
     old: State, state: State, event: Synchronized, settings: TopologyAwareSettings
 ) -> State:
-    """Restore former and reserved places of present pods from a former state.
-
-    Args:
-        old: The former state.
-        state: The state with the running containers.
-        event: Lists the running containers and the pods.
-        settings: The policy's settings.
-    """
+    """Restore what is kept for present pods from a former state."""
     former_places = _former_places(old, state.pool_ledger.tree, event)
-    state = msgspec.structs.replace(
-        state, former_places=MappingProxyType(former_places)
-    )
+    state = replace(state, former_places=MappingProxyType(former_places))
     named = {(one.pod, one.name) for one in event.specs}
     for slot, spec in of_pods_there(old.reserved_places, event).items():
         if slot not in named:
             state = _reserve_again(spec, old, state, settings)
-    return state
+    return replace(state, announced=announced_since(old.announced, event))
 
 
 def _former_places(
@@ -292,7 +281,7 @@ def _in_pool_of(tree: PoolTree, grant: Grant, old: State) -> Grant | None:
     if old.pool_ledger.tree is tree:
         return grant
     pool = tree.named(old.pool_ledger.tree.pools[grant.pool].name)
-    return None if pool is None else msgspec.structs.replace(grant, pool=pool.id)
+    return None if pool is None else replace(grant, pool=pool.id)
 
 
 def _has_its_memory(spec: ContainerSpec, memory: MemoryLedger) -> bool:

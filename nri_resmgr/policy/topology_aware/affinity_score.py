@@ -28,12 +28,10 @@ _KEPT, _OF = 3, 4
 def affinity_weights(
     spec: ContainerSpec, ledger: Ledger, settings: TopologyAwareSettings
 ) -> Mapping[str, int]:
-    """Sum up the affinity of *spec* to every other container.
+    """Sum up the affinity of *spec* to others, by their ids, without sums of 0.
 
-    Returns:
-        The weights by container id without those of 0; negative for anti-affinity.
-        Empty for a container without rules, unless the settings colocate pods or
-        namespaces.
+    Weights are negative for anti-affinity. There are none for a container without
+    rules, unless the settings colocate pods or namespaces.
 
     Source:
         nri-plugins, docs/resource-policy/container-affinity.md.
@@ -52,13 +50,10 @@ def affinity_weights(
 def affinity_scores(
     weights: Mapping[str, int], grants: Mapping[str, Grant], tree: PoolTree
 ) -> tuple[int, ...]:
-    """Return the affinity score of each pool, by pool id.
+    """Return the affinity score of each pool, by pool id; only the order has a meaning.
 
     The score of a pool adds up the weights of its containers, and three quarters per
     level of those in pools above or below it. Pools beside it do not count.
-
-    Returns:
-        Scores times 4 per level of the tree: only their order has a meaning.
 
     Source:
         nri-plugins, topology-aware, ``affinity.go``.
@@ -100,8 +95,7 @@ def _by_settings(
     spec: ContainerSpec, ledger: Ledger, settings: TopologyAwareSettings
 ) -> dict[str, int]:
     weights: dict[str, int] = {}
-    pods = settings.colocate_pods
-    namespaces = settings.colocate_namespaces
+    pods, namespaces = settings.colocate_pods, settings.colocate_namespaces
     for key, entry in ledger.entries.items():
         near = (pods and entry.spec.pod == spec.pod) + (
             namespaces and entry.spec.namespace == spec.namespace

@@ -23,10 +23,8 @@ from nri_resmgr.policy.topology_aware.state import NodeView
 class RankedPool(msgspec.Struct, frozen=True):
     """A pool that may take a container.
 
-    Attributes:
-        pool: The pool.
-        decided: The criterion that ranks it before the pools after it.
-        comparisons: All comparisons of pools, the most important first.
+    *decided* is the criterion that ranks it before the pools after it. Comparisons of
+    pools are listed the most important first.
     """
 
     pool: Pool
@@ -47,11 +45,8 @@ def candidates(demand: Demand, view: NodeView) -> Iterator[RankedPool]:
     """Yield the pools that may take a container, best first.
 
     Each is computed on demand. Pools without the capacity are left out; `take` checks
-    that pools below keep the CPUs that they have granted.
-
-    Args:
-        demand: What is asked for. Reserved and preserved CPUs only exist at the root.
-        view: The node without the container.
+    that pools below keep the CPUs that they have granted. Reserved and preserved CPUs
+    only exist at the root.
     """
     if demand.kind in AT_ROOT:
         yield RankedPool(view.tree.root, ONLY_ONE)
@@ -73,10 +68,7 @@ def _best_of(
 ) -> tuple[int, Criterion]:
     """Find the best pool, and the criterion that decided against the last rival.
 
-    Args:
-        pools: Ids, at least one.
-        comparisons: The most important first; no two pools are equal in all.
-        last: The criterion to return where there is no rival.
+    No two pools are equal in all comparisons. Without a rival the criterion is *last*.
     """
     decided = last
     for criterion, row in comparisons:

@@ -14,24 +14,26 @@ from nri_resmgr.policy.topology_aware.affinity_score import (
     affinity_scores,
     affinity_weights,
 )
-from nri_resmgr.policy.topology_aware.demand import Demand
+from nri_resmgr.policy.topology_aware.demand import EXTREMES, Demand
 from nri_resmgr.policy.topology_aware.hint_scores import hint_score
 from nri_resmgr.policy.topology_aware.memory import (
     MemoryOffers,
     depends_on_pool,
     limit_above_request,
 )
-from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, PoolLedger
+from nri_resmgr.policy.topology_aware.pool_ledger import (
+    IN_POOL,
+    SHARING,
+    PoolLedger,
+)
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.policy.topology_aware.state import NodeView
-from nri_resmgr.values import CpuSet, QosClass
+from nri_resmgr.topology import CoreKind
+from nri_resmgr.values import ONE_CPU, CpuSet, QosClass
 
 
 class LazyScores(dict[int, int]):
     """Expensive scores by pool id, each computed once, when it is read.
-
-    Args:
-        find: Returns the score of a pool by its id.
 
     >>> LazyScores(abs)[-3]
     3
@@ -50,12 +52,11 @@ Scores: TypeAlias = Sequence[int] | LazyScores
 """The scores of all pools in one criterion, by pool id; more is better."""
 
 
-_CPU: Final = 1000  # thousandths
 _AT_LEVEL: Final = 2
 
 
 class Criterion(enum.StrEnum):
-    """What ranked a pool before the last rival with equal scores so far."""
+    """Criterion that ranked a pool before the last rival with equal scores so far."""
 
     ONLY_ONE = "only-one"
     CAPACITY = "capacity"
@@ -85,6 +86,7 @@ _FEWER_NODES: Final = Criterion.FEWER_NODES
 _DEPTH: Final = Criterion.DEPTH
 _COLOCATION: Final = Criterion.COLOCATION
 _SPREAD: Final = Criterion.SPREAD
+_CPU_PRIORITY: Final = Criterion.CPU_PRIORITY
 _BURSTABLE: Final = QosClass.BURSTABLE
 
 Comparison: TypeAlias = tuple[Criterion, Scores]
@@ -116,6 +118,10 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
     if limit and spec.qos is _BURSTABLE and limit > min(capacities):
         fits = [free >= limit for free in capacities]
         comparisons.append((Criterion.BURSTABLE_LIMIT, fits))
+    if demand.asks_priority:
+        # A default does not go before fewer memory nodes: all containers have it, and
+        # most of them would leave their nodes for it.
+        comparisons.append((_CPU_PRIORITY, _suffices(demand, view)))
     if memory is not None:
         width: Scores = memory.narrowness
         if not memory.fits_everywhere:
@@ -202,14 +208,16 @@ def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
 
 def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
     ledger, tree = view.pool_ledger, view.tree
-    if demand.count and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
-        yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
+    if demand.count and demand.priority in EXTREMES and not demand.asks_priority:
+        yield _CPU_PRIORITY, _suffices(demand, view)
     yield _DEPTH, tree.depths
-    if demand.count and demand.priority is CpuPriority.NORMAL:
-        yield Criterion.CPU_PRIORITY, _of_priority(demand, view)
+    if demand.count and demand.priority is not CpuPriority.ANY:
+        yield _CPU_PRIORITY, _of_priority(demand, view)
     if not demand.count:
-        counts = ledger.container_counts[demand.kind]
-        yield _COLOCATION, [-count for count in counts]
+        # Exclusive ones count as well: a pool that they nearly fill is a bad place to
+        # share, as all that comes later meets on its last CPU.
+        counts = [ledger.container_counts[kind] for kind in IN_POOL]
+        yield _COLOCATION, [-sum(row) for row in zip(*counts, strict=True)]
     if demand.isolated:
         yield _SPREAD, [_free_of_kind(demand, one, ledger) for one in tree.pools]
     else:
@@ -221,32 +229,45 @@ def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
     yield _BY_ID
 
 
+def _suffices(demand: Demand, view: NodeView) -> Scores:
+    """Score pools by whether they have enough CPUs of the preferred priority."""
+    found = _of_priority(demand, view)
+    return LazyScores(lambda key: found[key] >= demand.capacity)
+
+
 def _of_priority(demand: Demand, view: NodeView) -> Scores:
-    """Score pools by whether they have enough CPUs of the preferred priority.
+    """Score pools by their CPUs of the preferred priority, as far as they are needed.
 
     Isolated CPUs have no priority, so that they always suffice.
     """
     ledger = view.pool_ledger
-    wanted = _cpus_of_priority(view.tree, demand.priority).bits
+    wanted = cpus_of_priority(view.tree, demand.priority).bits
 
     def score_of(key: int) -> int:
         pool = view.tree.pools[key]
         if has_isolated(demand, pool, ledger):
-            return True
+            return demand.capacity
         free = pool.sharable.bits & wanted & ~ledger.taken.bits
-        return _CPU * free.bit_count() >= demand.capacity
+        return min(ONE_CPU * free.bit_count(), demand.capacity)
 
     return LazyScores(score_of)
 
 
 @lru_cache(maxsize=16)
-def _cpus_of_priority(tree: PoolTree, priority: CpuPriority) -> CpuSet:
-    sets = machine_priorities(tree.machine)
+def cpus_of_priority(tree: PoolTree, priority: CpuPriority) -> CpuSet:
+    """Return the online CPUs of a machine that have a priority.
+
+    Where there are efficient cores, all others are of high priority. They are normal as
+    well, since by default requests are to get just these.
+    """
+    machine = tree.machine
+    sets = machine_priorities(machine)
     if priority is CpuPriority.HIGH:
-        return sets.high
+        fast = machine.cpus_of_kind(CoreKind.PERFORMANCE)
+        return sets.high if fast == machine.online else fast
     if priority is CpuPriority.LOW:
         return sets.low
-    return tree.machine.online - sets.high - sets.low
+    return machine.online - sets.high - sets.low
 
 
 def _free_of_kind(demand: Demand, pool: Pool, ledger: PoolLedger) -> int:

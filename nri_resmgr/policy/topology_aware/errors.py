@@ -11,10 +11,8 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages
-from nri_resmgr.values import PolicyError, format_cpus
+from nri_resmgr.values import ONE_CPU, PolicyError, format_cpus
 from nri_resmgr.values.quantities import Bytes, MilliCpus
-
-_CPU: Final = 1000  # thousandths
 
 # Machines with sub-NUMA clusters have dozens of pools; one message shows a few.
 _MOST_SHOWN: Final = 3
@@ -68,12 +66,8 @@ class PoolShort(PolicyError):
 class NoPoolFits(PolicyError):
     """No pool can grant what a container asks for.
 
-    Attributes:
-        title: ``namespace/pod/container``.
-        asked: Text of what it asks for.
-        free: Text of what is free.
-        tried: Pools that were tried, with the sentence that says why they failed.
-        helps: Texts of what would help.
+    *tried* are pools that were tried, with the sentence that says why they failed; the
+    other fields are parts of the message.
     """
 
     title: str
@@ -118,13 +112,7 @@ Failure: TypeAlias = tuple[str, PolicyError]
 
 
 def refusal(demand: Demand, view: NodeView, tried: Sequence[Failure]) -> NoPoolFits:
-    """Return the error that says why no pool can take a container.
-
-    Args:
-        demand: What it asks for.
-        view: The node without it.
-        tried: Pools that were tried.
-    """
+    """Return the error that says why no pool can take a container."""
     memory = amount_of_memory(size_of(demand.spec), demand.spec.hugepages)
     short = [error for _, error in tried if isinstance(error, MemoryShort)]
     lacks_memory = bool(short) and len(short) == len(tried)
@@ -159,7 +147,7 @@ def _free(demand: Demand, view: NodeView) -> str:
     )
     ledger = view.pool_ledger
     capacity = max(ledger.free_capacity(best), 0)
-    whole, shared = capacity // _CPU, len(ledger.free_sharable(best))
+    whole, shared = capacity // ONE_CPU, len(ledger.free_sharable(best))
     free = f"at most {count_of_cpus(whole)} ({capacity}m) are free in one pool"
     free += f", {best.name}"
     if whole < demand.count <= shared and not ledger.shared[best.id]:

@@ -9,6 +9,7 @@ from nri_resmgr.classes.irq.requests import ContainerCpus
 from nri_resmgr.classes.isolation.requests import Isolated
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.host_use import CpuClassRules, HostUse
+from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.errors import (
     ExclusiveCpusMissing,
     UnknownCpuClass,
@@ -42,7 +43,12 @@ def check_class_requests(
         return
     for request in (cpu_class, irq):
         if request and request.of_container:
-            raise ExclusiveCpusMissing(spec.title, request.key, _why_not(spec))
+            why = "the container shares its CPUs"
+            if grant.kind is CpuKind.CLAIMED:
+                why = "the container has those of a claim"
+            elif spec.qos is not QosClass.GUARANTEED:
+                why = f"the container is {spec.qos}"
+            raise ExclusiveCpusMissing(spec.title, request.key, why)
 
 
 def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> HostUse:
@@ -52,7 +58,7 @@ def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> H
     """
     if not settings.pin_cpus:
         return HostUse()
-    exclusive = tuple(_exclusive(state))
+    exclusive = tuple(exclusive_grants(state))
     return HostUse(
         _cpus_by_class(exclusive, settings),
         tuple(
@@ -60,22 +66,23 @@ def host_use_of(state: TopologyAwareState, settings: TopologyAwareSettings) -> H
             for spec, cpus in exclusive
             if spec.preferences.irq
         ),
-        isolated=tuple(_isolated(exclusive)),
+        isolated=tuple(
+            Isolated(spec.id, cpus, request, spec.cgroup, spec.pid)
+            for spec, cpus in exclusive
+            # Those that share CPUs besides cannot be isolated.
+            if (request := spec.preferences.isolation) and spec.whole_cpus
+        ),
         available=settings.available,
     )
 
 
-def _isolated(
-    exclusive: tuple[tuple[ContainerSpec, CpuSet], ...],
-) -> Iterator[Isolated]:
-    """Yield the containers with exclusive CPUs only that ask for isolation."""
-    for spec, cpus in exclusive:
-        request = spec.preferences.isolation
-        if request and spec.whole_cpus:
-            yield Isolated(spec.id, cpus, request, spec.cgroup, spec.pid)
+def exclusive_grants(
+    state: TopologyAwareState,
+) -> Iterator[tuple[ContainerSpec, CpuSet]]:
+    """Yield containers with exclusive CPUs; they may share others besides.
 
-
-def _exclusive(state: TopologyAwareState) -> Iterator[tuple[ContainerSpec, CpuSet]]:
+    Those of claims are not among them: several containers can have the same claim.
+    """
     for key, entry in state.ledger.entries.items():
         grant = state.grants[key]
         if _has_exclusive_cpus(entry.spec, grant):
@@ -83,13 +90,11 @@ def _exclusive(state: TopologyAwareState) -> Iterator[tuple[ContainerSpec, CpuSe
 
 
 def _has_exclusive_cpus(spec: ContainerSpec, grant: Grant) -> bool:
-    return spec.qos is QosClass.GUARANTEED and bool(grant.cpus)
-
-
-def _why_not(spec: ContainerSpec) -> str:
-    if spec.qos is not QosClass.GUARANTEED:
-        return f"the container is {spec.qos}"
-    return "the container shares its CPUs"
+    return (
+        spec.qos is QosClass.GUARANTEED
+        and bool(grant.cpus)
+        and grant.kind is not CpuKind.CLAIMED
+    )
 
 
 def _cpus_by_class(

@@ -40,15 +40,10 @@ class HintScore(msgspec.Struct, frozen=True):
 
 
 def hint_score(hints: Sequence[Hint], pool: Pool, tree: PoolTree) -> HintScore:
-    """Score a pool.
+    """Score a pool by one or more hints.
 
     The first of CPUs, nodes and packages that a hint has counts. Scores are integers
     so that equal ones compare equal: a full match is a common multiple of all parts.
-
-    Args:
-        hints: At least one.
-        pool: The pool.
-        tree: All pools.
 
     Source:
         nri-plugins, topology-aware, ``hint.go``.

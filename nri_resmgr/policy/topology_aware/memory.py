@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, ContainerSpec
@@ -61,11 +62,6 @@ def offer_same_memory(
     return allocate_memory(request, memory)
 
 
-def offer_dram(container: str, pool: Pool, memory: MemoryLedger) -> MemoryOffer:
-    """Offer the DRAM that was withheld during a cold start."""
-    return grow_memory(container, memory, nodes=pool.nodes, kinds=_WITHHELD)
-
-
 def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest:
     """Return the request for the memory allocator."""
     if spec.preferences.preserve_memory:
@@ -80,7 +76,10 @@ def request_of(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> MemoryRequest
     preferences, kinds = spec.preferences, kinds_of(spec, pool, tree)
     if preferences.cold_start and is_cold(spec, pool, tree):
         kinds -= _WITHHELD
-    near = _hinted(spec, tree) if preferences.pick_by_hints else pool.nodes
+    near = pool.nodes
+    if preferences.pick_by_hints:
+        devices = (hint.nodes for hint in spec.hints if hint.is_pod_resource)
+        near = NodeSet.union(devices) & tree.root.nodes
     return MemoryRequest(
         spec.id,
         near or pool.nodes or tree.root.nodes,
@@ -122,11 +121,6 @@ def is_cold(spec: ContainerSpec, pool: Pool, tree: PoolTree) -> bool:
     return bool(kinds & _WITHHELD) and bool(slow & tree.machine.normal_nodes)
 
 
-def _hinted(spec: ContainerSpec, tree: PoolTree) -> NodeSet:
-    devices = (hint.nodes for hint in spec.hints if hint.is_pod_resource)
-    return NodeSet.union(devices) & tree.root.nodes
-
-
 def cold_start_timers(
     containers: Iterable[str], state: TopologyAwareState
 ) -> tuple[Timer, ...]:
@@ -143,16 +137,14 @@ def cold_start_timers(
 def end_cold_start(
     container: str, state: TopologyAwareState
 ) -> tuple[TopologyAwareState, MemoryOffer] | None:
-    """Grant a container the DRAM that was withheld.
+    """Grant a container the DRAM that was withheld, by the returned offer.
 
-    Returns:
-        The new state and the offer that was accepted; None where the container is
-        gone or has DRAM already.
+    None where the container is gone or has DRAM already.
     """
     if not _is_cold(container, state):
         return None
     offer = _dram_offer(container, state)
-    return msgspec.structs.replace(state, memory=offer.ledger), offer
+    return replace(state, memory=offer.ledger), offer
 
 
 def _is_cold(container: str, state: TopologyAwareState) -> bool:
@@ -165,18 +157,18 @@ def _is_cold(container: str, state: TopologyAwareState) -> bool:
 
 
 def _dram_offer(container: str, state: TopologyAwareState) -> MemoryOffer:
+    """Offer the DRAM that was withheld during a cold start."""
     pool = state.pool_ledger.tree.pools[state.grants[container].pool]
-    return offer_dram(container, pool, state.memory)
+    return grow_memory(container, state.memory, nodes=pool.nodes, kinds=_WITHHELD)
 
 
 class _Starts(msgspec.Struct, frozen=True):
     """The memory that a container would start with in each pool, by pool id.
 
     Attributes:
-        zones: The nodes, as masks.
+        zones: The nodes, as masks; `all_zones` has each once.
         narrowness: The largest number of nodes of one kind, negated.
         capacities: Capacity of the nodes, in bytes.
-        all_zones: The distinct masks.
     """
 
     zones: tuple[int, ...]
@@ -215,9 +207,10 @@ class MemoryOffers:
         self._is_short = False
         self.capacities = starts.capacities
         self.narrowness = starts.narrowness
-        self.fits_everywhere = self._fits_each_node() or all(
-            map(self._fits_zone, starts.all_zones)
-        )
+        accounts = view.memory.accounts
+        self.fits_everywhere = all(
+            accounts.has_room_anywhere(page, amount) for page, amount in self._demand
+        ) or all(map(self._fits_zone, starts.all_zones))
 
     def fits(self, key: int) -> int:
         """Return whether the request fits the pool with no other request widened."""
@@ -241,13 +234,6 @@ class MemoryOffers:
             self._is_short = True
             return expected
         return -_width(offer.zone.bits, view.memory.layout)
-
-    def _fits_each_node(self) -> bool:
-        accounts = self._view.memory.accounts
-        for page, amount in self._demand:
-            if not accounts.has_room_anywhere(page, amount):
-                return False
-        return True
 
     def _fits_zone(self, zone: int) -> bool:
         found = self._fits.get(zone)

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, TypeAlias
 
+from msgspec.structs import replace
+
 from nri_resmgr.policy.decision import PinUpdate, Resources
 from nri_resmgr.policy.events import ContainerSpec, Pin, pinning
 from nri_resmgr.policy.mems import MemoryLedger
@@ -17,11 +19,10 @@ from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Grant, PoolLed
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, NodeSet
+from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, MilliCpus, NodeSet
 
 State: TypeAlias = TopologyAwareState
 
-_CPU: Final = 1000  # thousandths
 _EXCLUSIVE: Final = CpuKind.EXCLUSIVE
 _PRESERVED: Final = CpuKind.PRESERVED
 
@@ -52,22 +53,19 @@ def shared_cpus(grant: Grant, pool_ledger: PoolLedger) -> CpuSet:
 
 
 def resources_of(grant: Grant, zone: NodeSet, pool_ledger: PoolLedger) -> Resources:
-    """Return the resources that are published to a container.
-
-    Args:
-        grant: Its CPUs.
-        zone: Its memory nodes.
-        pool_ledger: The sums of all grants.
-    """
+    """Return the resources that are published to a container with memory in *zone*."""
     tree = pool_ledger.tree
-    shared = visible(shared_cpus(grant, pool_ledger), grant, tree)
-    exclusive = visible(grant.cpus, grant, tree)
-    return _resources(tree, shared.bits, exclusive.bits, zone.bits)
+    seen = visible(grant.cpus | shared_cpus(grant, pool_ledger), grant, tree)
+    exclusive = seen & grant.cpus
+    return _resources(tree, (seen - exclusive).bits, exclusive.bits, zone.bits)
 
 
 def visible(cpus: CpuSet, grant: Grant, tree: PoolTree) -> CpuSet:
-    """Leave out the threads that are hidden from a container."""
-    return _first_threads(tree, cpus) if grant.hidden else cpus
+    """Leave out the threads that are hidden from a container.
+
+    Of a core with an exclusive and a shared thread, that is the shared one.
+    """
+    return _first_threads(tree, cpus, grant.cpus) if grant.hidden else cpus
 
 
 def _cpus_of(grant: Grant, pool_ledger: PoolLedger) -> int:
@@ -76,15 +74,17 @@ def _cpus_of(grant: Grant, pool_ledger: PoolLedger) -> int:
         cpus |= tree.pools[grant.pool].sharable.bits & ~pool_ledger.taken.bits
     elif grant.kind is CpuKind.RESERVED:
         cpus |= tree.root.reserved.bits
-    return _first_threads(tree, CpuSet(cpus)).bits if grant.hidden else cpus
+    return visible(CpuSet(cpus), grant, tree).bits if grant.hidden else cpus
 
 
 def _shares_of(grant: Grant) -> int:
     # The weight only matters on shared CPUs, where a mixed container gets that of its
     # fraction alone. One with exclusive CPUs only keeps the kubelet's weight, also if
     # CRI-O's annotation gives it shared CPUs besides.
+    if grant.kind is CpuKind.CLAIMED:
+        return 0  # its request need not be that of the claim
     if grant.kind is _EXCLUSIVE or (grant.cpus.bits and not grant.fraction):
-        return shares_of(MilliCpus(_CPU * len(grant.cpus)))
+        return shares_of(MilliCpus(ONE_CPU * len(grant.cpus)))
     return shares_of(grant.fraction)
 
 
@@ -103,9 +103,8 @@ def _resources(tree: PoolTree, shared: int, exclusive: int, zone: int) -> Resour
 
 
 @lru_cache(maxsize=256)
-def _first_threads(tree: PoolTree, cpus: CpuSet) -> CpuSet:
-    cores = (core.cpus & cpus for core in tree.machine.cores)
-    return CpuSet.from_iterable(mine.first for mine in cores if mine)
+def _first_threads(tree: PoolTree, cpus: CpuSet, exclusive: CpuSet) -> CpuSet:
+    return tree.machine.first_threads(cpus, exclusive)
 
 
 def pins_of(
@@ -138,19 +137,12 @@ def apply_placement(
     left: State,
     settings: TopologyAwareSettings,
 ) -> tuple[State, Pin]:
-    """Record a placement whose pin the reply to the runtime will carry.
+    """Record a placement in the state *left*; also return the container's desired pin.
 
-    Args:
-        spec: The container.
-        placement: Its placement.
-        sent: The pin that the runtime knows.
-        left: The state without it.
-        settings: The policy's settings.
-
-    Returns:
-        The state with it, and its desired pin.
+    The reply to the runtime will carry this pin; *sent* is the one that it knows.
     """
     grant, memory = placement.grant, placement.memory
+    left = left.regrant(*placement.displaced) if placement.displaced else left
     pool_ledger = left.pool_ledger.add(grant)
     pin = pin_of(spec, grant, pool_ledger, memory, settings)
     return left.put(spec, grant, memory, pin.over(sent), pool_ledger), pin
@@ -162,31 +154,23 @@ def settle(
     settings: TopologyAwareSettings,
     moved: Iterable[str] = (),
 ) -> tuple[State, tuple[PinUpdate, ...]]:
-    """Find the updates of containers whose desired pins differ from those last sent.
+    """Record updates where desired pins differ from those last sent, and return them.
 
     Only considers containers that the change can affect: those that share CPUs of a
-    pool whose shared CPUs changed, and those whose memory nodes changed.
-
-    Args:
-        before: The sums of the grants before the change.
-        state: The state after it.
-        settings: The policy's settings.
-        moved: Ids of containers whose memory nodes changed.
-
-    Returns:
-        The state with the updates recorded as sent, and the updates.
+    pool whose shared CPUs changed since *before*, and those whose memory nodes *moved*.
     """
-    affected = dict.fromkeys(moved)
+    entries = state.ledger.entries
+    # Memory that is reserved for a pod's containers moves as well, and has no pin.
+    affected = dict.fromkeys(key for key in moved if key in entries)
     if state.unsettled:
-        affected = dict.fromkeys(state.ledger.entries)
+        affected = dict.fromkeys(entries)
     elif changed := before.taken.bits ^ state.pool_ledger.taken.bits:
         sharable = enumerate(state.pool_ledger.tree.sharable)
         changed_pools = {pool for pool, cpus in sharable if cpus & changed}
-        entries = state.ledger.entries
         for key, grant in state.grants.items():
             if grant.pool in changed_pools and grant.kind in SHARING and key in entries:
                 affected[key] = None
     if not affected:
         return state, ()
     ledger, updates = state.ledger.settle(pins_of(affected, state, settings))
-    return state.with_ledger(ledger), updates
+    return replace(state, ledger=ledger, unsettled=False), updates

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from itertools import chain
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
@@ -18,12 +22,19 @@ from nri_resmgr.policy.topology_aware.errors import (
     failure_texts,
     refusal,
 )
+from nri_resmgr.policy.topology_aware.make_room import (
+    make_way,
+    may_be_in_the_way,
+    movable_grants,
+    without,
+)
 from nri_resmgr.policy.topology_aware.memory import (
     offer_memory,
     offer_same_memory,
     request_of,
+    size_of,
 )
-from nri_resmgr.policy.topology_aware.pool_ledger import Grant
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.policy.topology_aware.take import check_memory, take, take_again
@@ -41,12 +52,10 @@ class PoolPlacement(msgspec.Struct, frozen=True):
     """A placement of a container, with its effects on others.
 
     Attributes:
-        rule: The rule that led to it.
-        grant: The container's CPUs.
         memory: The memory of all containers, this one included.
         moved: Ids of other containers that get more memory nodes.
+        displaced: New grants of containers without a request that make way.
         decided: The criterion that ranked the pool before the next.
-        detail: Further explanation.
         tried: Better pools that failed, with the sentence that says why.
     """
 
@@ -57,17 +66,18 @@ class PoolPlacement(msgspec.Struct, frozen=True):
     decided: str = ""
     detail: str = ""
     tried: tuple[tuple[str, str], ...] = ()
+    displaced: tuple[Grant, ...] = ()
+
+    @property
+    def affected(self) -> tuple[str, ...]:
+        """Ids of other containers whose pins change by it."""
+        return (*self.moved, *(grant.container for grant in self.displaced))
 
 
 def place(
     demand: Demand, view: NodeView, offers: Iterable[FormerGrant] = ()
 ) -> PoolPlacement:
-    """Find a place for a new container.
-
-    Args:
-        demand: What it asks for.
-        view: The node without it.
-        offers: Former places to use unchanged where legal, best first.
+    """Find a place for a new container, at the first legal one of *offers* if any.
 
     Raises:
         PolicyError: No pool can take it, and the settings or its annotations
@@ -88,11 +98,49 @@ def place(
 def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
     """Find a place in the best pool that can take a container.
 
+    Containers without a request make way where nothing else helps: they would have
+    been placed elsewhere, had they come later.
+
     Raises:
         PolicyError: No pool can take it.
     """
     if demand.kind in AT_ROOT:
         return _at_root(demand, view)
+    if demand.kind is CpuKind.CLAIMED:
+        return _with_claim(demand, view)
+    return making_room(demand, view, partial(_find_free_place, demand))
+
+
+def making_room(
+    demand: Demand, view: NodeView, find: Callable[[NodeView], PoolPlacement]
+) -> PoolPlacement:
+    """Find a place, if need be where only containers without a request are.
+
+    Args:
+        demand: The demand.
+        view: The node.
+        find: Finds a place for the demand.
+
+    Raises:
+        PolicyError: There is none, or those containers have nowhere to go.
+    """
+    try:
+        return find(view)
+    except PolicyError:
+        asks = demand.count or demand.fraction
+        if not asks or not may_be_in_the_way(demand, view.pool_ledger):
+            raise
+        movable = movable_grants(view)
+        bare = without(movable, view)
+        with suppress(PolicyError):
+            found = find(bare)
+            displaced = make_way(movable, bare.pool_ledger.add(found.grant))
+            if displaced is not None:
+                return replace(found, displaced=displaced)
+        raise
+
+
+def _find_free_place(demand: Demand, view: NodeView) -> PoolPlacement:
     tried: list[Failure] = []
     for candidate in candidates(demand, view):
         try:
@@ -116,16 +164,10 @@ def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
 def keep_place(
     demand: Demand, former: FormerGrant, view: NodeView, rule: Rule
 ) -> PoolPlacement | None:
-    """Place a container exactly as in a former grant, if that is legal.
+    """Place a container exactly as in a former grant, or not at all.
 
-    Args:
-        demand: What it asks for.
-        former: Its own former place, or that of its predecessor.
-        view: The node without it.
-        rule: The rule to report.
-
-    Returns:
-        None where it asks for something else, or the CPUs are not free.
+    The grant is its own, or that of its predecessor, and must be legal and for the same
+    demand; *rule* is the one to report.
     """
     grant = former.grant
     if (grant.kind, grant.fraction) != (demand.kind, demand.fraction):
@@ -133,10 +175,12 @@ def keep_place(
     pool = view.tree.pools[grant.pool]
     request = request_of(demand.spec, pool, view.tree)
     try:
+        if demand.kind is CpuKind.CLAIMED:
+            return replace(_with_claim(demand, view, former.zone), rule=rule)
         if demand.kind in AT_ROOT:
             found = _at_root(demand, view, former.zone)
             fell_back = found.rule is not demand.rule
-            return None if fell_back else msgspec.structs.replace(found, rule=rule)
+            return None if fell_back else replace(found, rule=rule)
         taken = take_again(demand, grant.cpus, pool, view)
         offer = offer_same_memory(request, former.zone, view.memory)
         # A running container keeps its place even where its memory had to be widened.
@@ -147,8 +191,10 @@ def keep_place(
     return _placement(rule, taken, offer)
 
 
-def resize(demand: Demand, former: FormerGrant, view: NodeView) -> PoolPlacement:
-    """Find a place for a running container that asks for other amounts.
+def resize(
+    demand: Demand, former: FormerGrant, view: NodeView, before: ContainerSpec
+) -> PoolPlacement:
+    """Find a place for a running container that asks for other amounts than *before*.
 
     It keeps its pool and its CPUs where the pool can grant the new amounts, else it
     moves. It keeps its memory nodes in any case.
@@ -158,6 +204,16 @@ def resize(demand: Demand, former: FormerGrant, view: NodeView) -> PoolPlacement
     """
     if demand.kind in AT_ROOT:
         return _with_nodes(former.zone, _at_root(demand, view, former.zone))
+    if demand.kind is CpuKind.CLAIMED:
+        found = _with_claim(demand, view, former.zone)
+        rule = _rule_in_place(before, demand.spec)
+        return _with_nodes(former.zone, replace(found, rule=rule))
+    return making_room(demand, view, partial(_resize, demand, former, before))
+
+
+def _resize(
+    demand: Demand, former: FormerGrant, before: ContainerSpec, view: NodeView
+) -> PoolPlacement:
     stay = view.tree.pools[former.grant.pool]
     tried: list[Failure] = []
     for pool in chain((stay,), (one.pool for one in candidates(demand, view))):
@@ -171,13 +227,43 @@ def resize(demand: Demand, former: FormerGrant, view: NodeView) -> PoolPlacement
         except PolicyError as error:
             tried.append((pool.name, error))
             continue
-        rule = _rule_of_move(former.grant, grant)
+        rule = Rule.MOVED
+        if _is_in_place(former.grant, grant):
+            rule = _rule_in_place(before, demand.spec)
         found = _placement(rule, grant, offer)
-        return msgspec.structs.replace(found, detail=level, tried=failure_texts(tried))
+        return replace(found, detail=level, tried=failure_texts(tried))
     if demand.kind is CpuKind.SHARED and not view.tree.root.sharable:
         found = fall_back(demand, view, "no CPU is left to share")
         return _with_nodes(former.zone, found)
     raise refusal(demand, view, tried)
+
+
+def place_again(demand: Demand, former: FormerGrant, view: NodeView) -> PoolPlacement:
+    """Find a better place for a running container that fell back, or its former one.
+
+    It keeps its memory nodes in any case, as it has memory there.
+    """
+    try:
+        found = find_place(demand, view)
+    except PolicyError as error:
+        found = fall_back(demand, view, str(error))
+    found = _with_nodes(former.zone, found)
+    if not found.grant.fell_back:
+        found = replace(found, rule=Rule.NOW_FITS)
+    return found
+
+
+def move_to(
+    pool: Pool, demand: Demand, former: FormerGrant, view: NodeView
+) -> PoolPlacement:
+    """Place a running container in another pool.
+
+    It keeps its memory nodes besides, as it has memory there.
+
+    Raises:
+        PolicyError: The pool cannot take it.
+    """
+    return _with_nodes(former.zone, place_in_pool(demand, pool, view))
 
 
 def fall_back(demand: Demand, view: NodeView, why: str) -> PoolPlacement:
@@ -198,21 +284,24 @@ def fall_back(demand: Demand, view: NodeView, why: str) -> PoolPlacement:
     if not root.reserved and kind is CpuKind.RESERVED:
         raise PoolShort(root.name, f"no CPU is left to share; {why}")
     fraction = MilliCpus(max(0, min(demand.spec.request, free_capacity)))
-    grant = _shared_at_root(demand, kind, fraction, view)
-    return msgspec.structs.replace(
+    claimed = _grant_by_claim(demand, view)
+    if claimed.cpus:  # only its memory can be short
+        found = _placement(Rule.FELL_BACK, claimed, _some_memory(demand, view))
+        return replace(found, grant=replace(claimed, fell_back=True), detail=why)
+    grant = replace(_shared_at_root(demand, kind, fraction, view), fell_back=True)
+    return replace(
         _placement(Rule.FELL_BACK, grant, _some_memory(demand, view)), detail=why
     )
 
 
 def _some_memory(demand: Demand, view: NodeView) -> MemoryOffer:
     root, spec = view.tree.root, demand.spec
-    try:
-        return offer_memory(spec, root, view.tree, view.memory)
-    except PolicyError:
-        nothing = msgspec.structs.replace(
-            spec, memory_request=Bytes(0), memory_limit=None, hugepages=()
-        )
-        return offer_memory(nothing, root, view.tree, view.memory)
+    # A cheap check first: on a full node, each failed offer sums up all requests.
+    if size_of(spec) <= view.memory.available(root.nodes):
+        with suppress(PolicyError):
+            return offer_memory(spec, root, view.tree, view.memory)
+    nothing = replace(spec, memory_request=Bytes(0), memory_limit=None, hugepages=())
+    return offer_memory(nothing, root, view.tree, view.memory)
 
 
 def _shared_at_root(
@@ -235,14 +324,7 @@ def place_in_pool(
     decided: str = "",
     tried: Sequence[Failure] = (),
 ) -> PoolPlacement:
-    """Place a container in one pool.
-
-    Args:
-        demand: What it asks for.
-        pool: The pool.
-        view: The node without it.
-        decided: The criterion that ranked the pool before the next.
-        tried: Better pools that failed.
+    """Place a container in one pool, after better ones were *tried*.
 
     Raises:
         PolicyError: The pool cannot take it.
@@ -260,19 +342,37 @@ def place_in_pool(
 def _at_root(demand: Demand, view: NodeView, zone: NodeSet = NO_NODES) -> PoolPlacement:
     """Grant reserved CPUs, or shared ones if these are full; preserve the preserved."""
     root = view.tree.root
-    rule, kind = demand.rule, demand.kind
+    kind = demand.kind
     if kind is CpuKind.RESERVED and view.pool_ledger.free_reserved < demand.fraction:
         return _beside_reserved(demand, view)
     fraction = demand.fraction if kind is CpuKind.RESERVED else MilliCpus(0)
     grant = _shared_at_root(demand, kind, fraction, view)
     request = request_of(demand.spec, root, view.tree)
-    return _placement(rule, grant, offer_same_memory(request, zone, view.memory))
+    offer = offer_same_memory(request, zone, view.memory)
+    return _placement(demand.rule, grant, offer)
+
+
+def _with_claim(
+    demand: Demand, view: NodeView, zone: NodeSet = NO_NODES
+) -> PoolPlacement:
+    """Place a container on the CPUs of its claims, with memory near them."""
+    grant = _grant_by_claim(demand, view)
+    pool = view.tree.pools[grant.pool]
+    if not grant.cpus:
+        raise PoolShort(pool.name, f"CPU {demand.spec.claimed} of its claim is offline")
+    request = request_of(demand.spec, pool, view.tree)
+    return _placement(demand.rule, grant, offer_same_memory(request, zone, view.memory))
+
+
+def _grant_by_claim(demand: Demand, view: NodeView) -> Grant:
+    cpus = demand.spec.claimed & view.tree.root.cpus
+    return grant_of(demand, view.tree.smallest_with(cpus), cpus)
 
 
 def _with_nodes(zone: NodeSet, found: PoolPlacement) -> PoolPlacement:
     """Add the present memory nodes of a container, since it has memory there."""
     offer = grow_memory(found.grant.container, found.memory, nodes=zone)
-    return msgspec.structs.replace(found, memory=offer.ledger)
+    return replace(found, memory=offer.ledger)
 
 
 def _beside_reserved(demand: Demand, view: NodeView) -> PoolPlacement:
@@ -281,20 +381,30 @@ def _beside_reserved(demand: Demand, view: NodeView) -> PoolPlacement:
     Source:
         nri-plugins, topology-aware: the same fallback.
     """
-    shared = msgspec.structs.replace(
-        demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL
-    )
+    shared = replace(demand, kind=CpuKind.SHARED, rule=Rule.RESERVED_FULL)
     try:
-        return place_in_pool(shared, view.tree.root, view, decided="only-one")
+        found = place_in_pool(shared, view.tree.root, view, decided="only-one")
     except PolicyError:
-        return find_place(shared, view)  # refuses if it has a request
+        found = find_place(shared, view)  # refuses if it has a request
+    return replace(found, grant=replace(found.grant, fell_back=True))
 
 
-def _rule_of_move(old: Grant, new: Grant) -> Rule:
-    if new.pool != old.pool or not (new.cpus <= old.cpus or old.cpus <= new.cpus):
-        return Rule.MOVED
-    grown = (len(new.cpus), new.fraction) > (len(old.cpus), old.fraction)
-    return Rule.GROWN_IN_PLACE if grown else Rule.SHRUNK_IN_PLACE
+def _is_in_place(old: Grant, new: Grant) -> bool:
+    within = new.cpus <= old.cpus or old.cpus <= new.cpus
+    return new.pool == old.pool and within
+
+
+def _rule_in_place(before: ContainerSpec, spec: ContainerSpec) -> Rule:
+    # A resize of several amounts comes in several updates: memory first if it grows.
+    old, new = _amounts(before), _amounts(spec)
+    if old == new:
+        return Rule.UNCHANGED
+    return Rule.GROWN_IN_PLACE if new > old else Rule.SHRUNK_IN_PLACE
+
+
+def _amounts(spec: ContainerSpec) -> tuple[int, int]:
+    """Return the CPUs and memory of a container; the first that differ count."""
+    return spec.request, size_of(spec)
 
 
 def _placement(rule: Rule, grant: Grant, offer: MemoryOffer) -> PoolPlacement:

@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.base import PolicyBase
+from nri_resmgr.policy.claims import (
+    ClaimDevice,
+    ClaimInUse,
+    ClaimsNotOffered,
+    PreparedClaim,
+)
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import (
+    ClaimPrepared,
+    ClaimReturned,
     ContainerSpec,
     Pin,
     PodCreated,
+    PodOverhead,
+    PodStopped,
+    Rebalance,
+    Removed,
     Synchronized,
     pinning,
 )
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.policy.ledger import oldest_first
-from nri_resmgr.policy.scheduling import scheduling_of
 from nri_resmgr.policy.topology_aware.adopt import (
     adopt,
     former_places_of,
     restore_places,
 )
+from nri_resmgr.policy.topology_aware.claims import (
+    claim_titles,
+    devices_of,
+    prepare_claim,
+)
 from nri_resmgr.policy.topology_aware.demand import (
+    AT_ROOT,
     RESERVED_POOL,
     CpuKind,
     Demand,
@@ -32,15 +50,27 @@ from nri_resmgr.policy.topology_aware.demand import (
 )
 from nri_resmgr.policy.topology_aware.exclusive_cpus import (
     check_class_requests,
+    exclusive_grants,
     host_use_of,
+)
+from nri_resmgr.policy.topology_aware.make_room import (
+    movable_grants,
+    rule_of_displaced,
+    without,
 )
 from nri_resmgr.policy.topology_aware.memory import (
     cold_start_timers,
     end_cold_start,
     size_of,
 )
+from nri_resmgr.policy.topology_aware.now_fits import improve
+from nri_resmgr.policy.topology_aware.overheads import (
+    account_overhead,
+    follow_container,
+)
 from nri_resmgr.policy.topology_aware.pins import (
     apply_placement,
+    pin_of,
     pins_of,
     resources_of,
     settle,
@@ -53,16 +83,27 @@ from nri_resmgr.policy.topology_aware.place import (
 )
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import PoolTree
+from nri_resmgr.policy.topology_aware.rebalance import rebalance
+from nri_resmgr.policy.topology_aware.room import cpu_room_of
 from nri_resmgr.policy.topology_aware.settings import (
-    PodPlacement,
     TopologyAwareSettings,
 )
-from nri_resmgr.policy.topology_aware.state import TopologyAwareState
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState, claim_id
 from nri_resmgr.policy.topology_aware.views import ranking, uses_of
-from nri_resmgr.policy.topology_aware.whole_pods import needs_places, reserve_places
-from nri_resmgr.policy.views import Candidate, PoolUse
+from nri_resmgr.policy.topology_aware.whole_pods import demands_of, reserve_places
+from nri_resmgr.policy.views import Candidate, CpuRoom, PoolUse, Reservation
+from nri_resmgr.policy.whole_pods import (
+    DeviatingContainer,
+    PodPlacement,
+    check_announced,
+    deviation,
+    mode_for,
+    names_announced,
+    reason_of_overhead,
+    reasons_of_reserved,
+)
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import PolicyError
+from nri_resmgr.values import CpuSet, PolicyError
 
 State = TopologyAwareState
 
@@ -75,6 +116,17 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     """
 
     kind: ClassVar[str] = "TopologyAwarePolicy"
+    obeys: ClassVar[frozenset[str]] = frozenset(
+        (
+            *("affinities", "cold_start", "cpu_class", "cpu_priority"),
+            *("hide_hyperthreads", "hints", "irq", "isolated", "isolation"),
+            *("memory_kinds", "pick_by_hints", "preserve_cpus", "preserve_memory"),
+            *("require_isolated", "reserved", "scheduling_class", "shared"),
+            *("strict_hints", "unlimited_burstable"),
+        )
+    )
+
+    rebalances: ClassVar[bool] = True
 
     def __init__(self, machine: Machine, settings: TopologyAwareSettings) -> None:
         self.machine = machine
@@ -102,13 +154,69 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             zone = state.memory.zone_of(container)
         return resources_of(state.grants[container], zone, state.pool_ledger)
 
+    def republishes(self, before: State, after: State) -> Iterable[str]:  # noqa: ARG002 - grants and pins change together
+        """Return containers whose publication may differ with equal pins: none."""
+        return ()
+
+    def cpu_room(self, state: State, cpus: CpuSet) -> CpuRoom:
+        """Return what the pools of some CPUs can grant, isolated CPUs aside."""
+        view = state.view(self.settings)
+        # Those without a request make way.
+        return cpu_room_of(without(movable_grants(view), view).pool_ledger, cpus)
+
+    @property
+    def keeps_to_room(self) -> bool:
+        """Whether it refuses what exceeds the room: shared CPUs are bounded, too."""
+        # A container that asks for one CPU may get an isolated one, which is no part
+        # of the room.
+        adds = self.settings.prefer_isolated and bool(self.tree.root.isolated)
+        return self.settings.on_failure is OnFailure.REFUSE and not adds
+
     def pools(self, state: State) -> tuple[PoolUse, ...]:
         """Return the capacity and the use of every pool."""
         return uses_of(state)
 
+    def reservations(self, state: State) -> tuple[Reservation, ...]:
+        """Return the places that are reserved for containers of present pods."""
+        return tuple(
+            Reservation(
+                spec,
+                self._pool_name(grant := state.grants[spec.id]),
+                grant.cpus,
+                state.memory.zone_of(spec.id),
+                pin_of(spec, grant, state.pool_ledger, state.memory, self.settings),
+            )
+            for spec in state.reserved_places.values()
+        )
+
+    def claims(self, state: State) -> Mapping[str, PreparedClaim]:
+        """Return the prepared claims by UID."""
+        return state.claims
+
+    def claim_devices(self, state: State) -> tuple[ClaimDevice, ...]:
+        """Return the NUMA nodes that claims can have CPUs of."""
+        if not self.settings.pin_cpus:
+            return ()
+        return devices_of(state, self.settings)
+
     def host_use(self, state: State) -> HostUse:
         """Return what host settings depend on: CPU classes, interrupts, isolation."""
         return host_use_of(state, self.settings)
+
+    def exclusive_cpus(self, state: State) -> dict[str, CpuSet]:
+        """Return the CPUs of containers that share none of theirs, by id."""
+        exclusive = {
+            spec.id: cpus for spec, cpus in exclusive_grants(state) if spec.whole_cpus
+        }
+        # Some share CPUs besides, or have hidden threads.
+        pins = pins_of(exclusive, state, self.settings)
+        return {key: cpus for key, cpus in exclusive.items() if pins[key].cpus == cpus}
+
+    def exclusive_parts(self, state: State) -> dict[str, CpuSet]:
+        """Return the exclusive CPUs of containers by id; some share others besides."""
+        if not self.settings.pin_cpus:
+            return {}
+        return {spec.id: cpus for spec, cpus in exclusive_grants(state)}
 
     def candidates(self, state: State, container: str) -> tuple[Candidate, ...]:
         """Rank the pools that could take a container now, best first."""
@@ -118,14 +226,18 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         """Set a container's scheduling class and the timer of its cold start."""
         timers = cold_start_timers((container,), state)
         entry = state.ledger.entries.get(container)
-        found = scheduling_of(entry.spec, self.settings) if entry else None
+        found = self.settings.scheduling_of(entry.spec) if entry else None
         return Decision(state, (), scheduling=found, timers=timers)
 
     def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Place a container that is about to be created."""
-        left = state.lose(*state.ledger.preceding(spec))
+        left = self.lose(state, state.ledger.preceding(spec))
         slot = (spec.pod, spec.name)
         demand = demand_of(spec, self.settings)
+        is_strict = self.settings.place_pods is PodPlacement.STRICT
+        has_claim = demand.kind is CpuKind.CLAIMED
+        if is_strict and not has_claim and demand.kind not in AT_ROOT:
+            check_announced(spec, left.announced)
         offers = []
         if reserved := left.reserved_places.get(slot):
             zone = left.memory.zone_of(reserved.id)
@@ -133,28 +245,53 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             left = left.release_places(slot)
         if former := left.former_places.get((spec.pod, spec.slot)):
             # The predecessor may have been resized; a restart undoes that.
-            grant = msgspec.structs.replace(former, fraction=demand.fraction)
+            grant = replace(former, fraction=demand.fraction)
             offers.append(FormerGrant(grant))
         placement = place(demand, left.view(self.settings), offers)
+        if has_claim and not placement.detail:
+            placement = replace(placement, detail=claim_titles(spec.claims, state))
         if spec.preferences.cpu_class or spec.preferences.irq:
             check_class_requests(spec, placement.grant, self.settings.cpu_classes)
-        if reserved and placement.rule is not Rule.OLD_PLACE:
+        is_other = placement.rule is not Rule.OLD_PLACE and not has_claim
+        if reserved and is_other:
             placement = self._deviating(placement, spec)
         # The runtime only knows the shares of a container that is being created.
         sent = pinning(0, 0, spec.present.shares)
         placed, pin = apply_placement(spec, placement, sent, left, self.settings)
-        reason = self._reason(spec, placement, pin)
-        moved, settings = placement.moved, self.settings
-        after, updates = settle(state.pool_ledger, placed, settings, moved)
-        changes, scheduling = pin.since(sent), scheduling_of(spec, settings)
-        return Decision(after, (reason,), changes, updates, scheduling)
+        # Beside a new container there is only room if one was lost, or its place.
+        found: dict[str, PoolPlacement] = {}
+        if left is not state:
+            placed, pin, found = self._beside(spec, sent, placed, pin)
+        placed, pin, beside = self._with_overhead(spec, sent, placed, pin)
+        moved = [*placement.affected, *_affected(found), *beside]
+        after, updates = settle(state.pool_ledger, placed, self.settings, moved)
+        changes, scheduling = pin.since(sent), self.settings.scheduling_of(spec)
+        reasons = self._with_others(spec, placement, pin, found, after)
+        timers = cold_start_timers(found, after)
+        return Decision(after, reasons, changes, updates, scheduling, timers)
+
+    def _with_overhead(
+        self, spec: ContainerSpec, sent: Pin, placed: State, pin: Pin
+    ) -> tuple[State, Pin, tuple[str, ...]]:
+        """Have the overhead of a pod follow its new container; see `_beside`.
+
+        Its memory can widen that of others, and of the container itself.
+        """
+        follows = follow_container(spec, placed, self.settings)
+        if follows.found is None:
+            return placed, pin, ()
+        placed = follows.state
+        others = tuple(key for key in follows.found.affected if key != spec.id)
+        if len(others) != len(follows.found.affected):
+            pin = pins_of((spec.id,), placed, self.settings)[spec.id]
+            placed = replace(placed, ledger=placed.ledger.put(spec, pin.over(sent)))
+        return placed, pin, others
 
     def _deviating(self, found: PoolPlacement, spec: ContainerSpec) -> PoolPlacement:
         """Refuse or note a container that deviates from its pod's annotation."""
-        why = f"{spec.title} asks for other amounts than its pod's annotation says"
         if self.settings.place_pods is PodPlacement.STRICT:
-            raise PolicyError(f"{why}; correct the annotation of the pod")
-        return msgspec.structs.replace(found, detail=why)
+            raise DeviatingContainer(spec.title)
+        return replace(found, detail=deviation(spec.title))
 
     def updated(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Resize a container, or adopt one that is unknown."""
@@ -169,31 +306,63 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
                 rule=Rule.UNCHANGED, grant=former.grant, memory=state.memory
             )
         else:
-            placement = resize(demand, former, left.view(self.settings))
+            placement = resize(demand, former, left.view(self.settings), known.spec)
         placed, pin = apply_placement(
             spec, placement, known.last_sent, left, self.settings
         )
-        reason = self._reason(spec, placement, pin)
-        settled = self.settled(state, placed, (reason,), placement.moved)
+        placed, pin, found = self._beside(spec, known.last_sent, placed, pin)
+        moved = [*placement.affected, *_affected(found)]
+        after, updates = settle(state.pool_ledger, placed, self.settings, moved)
+        reasons = self._with_others(spec, placement, pin, found, after)
+        timers = cold_start_timers(found, after)
         # The whole pin, sent before or not: the kubelet may have changed it since.
-        return msgspec.structs.replace(settled, pin=pin)
+        return Decision(after, reasons, pin, updates, timers=timers)
+
+    def _beside(
+        self, spec: ContainerSpec, sent: Pin, placed: State, pin: Pin
+    ) -> tuple[State, Pin, dict[str, PoolPlacement]]:
+        """Place those that fell back beside one that is created or resized.
+
+        They can take CPUs that it shares, so that its *pin* may become another one. It
+        is among them if it fell back itself: they may leave room to it.
+        """
+        besides = "" if placed.grants[spec.id].fell_back else spec.id
+        placed, found = improve(placed, self.settings, besides=besides)
+        if found:
+            pin = pins_of((spec.id,), placed, self.settings)[spec.id]
+            ledger = placed.ledger.put(spec, pin.over(sent))
+            placed = replace(placed, ledger=ledger)
+        return placed, pin, found
 
     def _adopt_one(self, state: State, spec: ContainerSpec) -> Decision[State]:
         adopted, placed = adopt((spec,), {}, state, self.settings)
         pin = pins_of((spec.id,), adopted, self.settings)[spec.id]
         ledger = adopted.ledger.put(spec, pin.over(spec.present))
-        left = msgspec.structs.replace(adopted, ledger=ledger, unsettled=True)
-        reason = self._reason(spec, placed[spec.id], pin)
-        settled = self.settled(state, left, (reason,))
-        return msgspec.structs.replace(settled, pin=pin)
+        left = replace(adopted, ledger=ledger, unsettled=True)
+        reasons = (
+            self._reason(spec, placed[spec.id], pin),
+            *self._making_way(placed[spec.id], left),
+        )
+        return replace(self.settled(state, left, reasons), pin=pin)
 
     def release(self, state: State, container: str) -> State:
         """Drop a known container that has stopped."""
         return state.release(container)
 
     def lose(self, state: State, containers: tuple[str, ...]) -> State:
-        """Drop containers that are gone without having stopped."""
-        return state.lose(*containers)
+        """Drop containers that are gone, and have all pins sent again."""
+        left = super().lose(state, containers)
+        return replace(left, unsettled=True) if containers else left
+
+    def removed(self, state: State, event: Removed | PodStopped) -> Decision[State]:
+        """Drop containers that are gone, and send what no reply could carry yet.
+
+        That of an unknown one changes nothing itself.
+        """
+        decision = super().removed(state, event)
+        if not decision.state.unsettled:
+            return decision
+        return self.settled(state, decision.state, decision.reasons)
 
     def close(self, state: State, pod: str) -> State:
         """Drop the former and reserved places of a pod's containers."""
@@ -201,18 +370,74 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
 
     def pod_created(self, state: State, event: PodCreated) -> Decision[State]:
         """Reserve places for all containers of a pod, where the settings say so."""
-        mode = self.settings.place_pods
-        if mode is PodPlacement.OFF or not needs_places(event, self.settings):
-            return Decision(state, ())
+        mode = mode_for(event, self.settings.place_pods)
+        pod, settings = event.pod, self.settings
+        if mode is PodPlacement.OFF or not (demands := demands_of(event, settings)):
+            return self._overhead_alone(state, event)
         try:
-            after, pool = reserve_places(state.close(event.pod), event, self.settings)
+            found = reserve_places(state.close(pod), pod, demands, settings)
         except PolicyError as error:
             if mode is PodPlacement.STRICT:
                 raise
-            return Decision(
-                state, (Reason(Rule.FELL_BACK, event.pod, detail=str(error)),)
-            )
-        return Decision(after, (Reason(Rule.POD_PLACED, event.pod, pool=pool.name),))
+            alone = self._overhead_alone(state, event)
+            reason = Reason(Rule.FELL_BACK, pod, detail=str(error))
+            return replace(alone, reasons=(reason, *alone.reasons))
+        announced = {**found.state.announced, pod: names_announced(event)}
+        after = replace(found.state, announced=announced)
+        reasons = reasons_of_reserved(pod, found.pool.name, self.reservations(after))
+        moved = [one.container for one in found.displaced]
+        is_again = any(one == pod for one, _ in state.reserved_places)
+        if not moved and not is_again:
+            return Decision(after, reasons)
+        # A repeated event may reserve less than before.
+        why = f"{reasons[0].title} needs its CPUs"
+        others = self._of_displaced(found.displaced, why, after)
+        return self.settled(state, after, (*reasons, *others), moved)
+
+    def claim_prepared(self, state: State, event: ClaimPrepared) -> Decision[State]:
+        """Give a claim exclusive CPUs of the NUMA nodes that it names."""
+        claim = event.claim
+        if claim.uid in state.claims:
+            return Decision(state, ())
+        if not self.settings.pin_cpus:
+            raise ClaimsNotOffered(f"{self.kind} without pinCPU")
+        after, displaced = prepare_claim(claim, state, self.settings)
+        key, cpus = claim_id(claim.uid), after.claims[claim.uid].cpus
+        pool = self.tree.smallest_with(cpus).name
+        reason = Reason(Rule.CLAIM_PREPARED, key, claim.title, cpus, pool=pool)
+        others = self._of_displaced(displaced, f"{claim.title} needs its CPUs", after)
+        moved = [one.container for one in displaced]
+        return self.settled(state, after, (reason, *others), moved)
+
+    def claim_returned(self, state: State, event: ClaimReturned) -> Decision[State]:
+        """Take the CPUs of a claim back."""
+        if (known := state.claims.get(event.uid)) is None:
+            return Decision(state, ())
+        for entry in state.ledger.entries.values():
+            if event.uid in entry.spec.claims:
+                raise ClaimInUse(known.claim, entry.spec.title)
+        key, title = claim_id(event.uid), known.claim.title
+        reason = Reason(Rule.CLAIM_RETURNED, key, title)
+        return self.settled(state, state.drop_claim(event.uid), (reason,))
+
+    def _overhead_alone(self, state: State, event: PodCreated) -> Decision[State]:
+        if event.overhead is None:
+            return Decision(state, ())
+        return self.pod_overhead(state, PodOverhead(event.pod, event.overhead))
+
+    def pod_overhead(self, state: State, event: PodOverhead) -> Decision[State]:
+        """Account the overhead of a pod, in the pool of its containers if possible."""
+        placed = account_overhead(event.spec, state, self.settings)
+        if placed.state is state:
+            return Decision(state, ())
+        after, found = placed.state, placed.found
+        detail = found.detail if found else ""
+        reasons = reason_of_overhead(event.pod, self.reservations(after), detail)
+        if found is None:
+            return self.settled(state, after, reasons)
+        why = f"{event.spec.title} needs its CPUs"
+        others = self._of_displaced(found.displaced, why, after)
+        return self.settled(state, after, (*reasons, *others), found.affected)
 
     def cold_start_ended(self, state: State, container: str) -> Decision[State]:
         """Grant a container the DRAM that was withheld."""
@@ -225,19 +450,34 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         moved = (container, *(one.id for one in offer.moved))
         return self.settled(state, after, (reason,), moved)
 
+    def rebalanced(self, state: State, event: Rebalance) -> Decision[State]:
+        """Move containers that share CPUs to where they would be placed now."""
+        after, found = rebalance(state, self.settings, event.limit)
+        if not found:
+            return Decision(state, ())
+        after, fitting = improve(after, self.settings)
+        found |= fitting
+        reasons = tuple(self._reasons(found, after))
+        settled = self.settled(state, after, reasons, _affected(found))
+        timers = cold_start_timers(found, after)
+        return replace(settled, timers=(*timers, *settled.timers))
+
     def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
         """Place all running containers, at their present places where legal."""
         ordered = oldest_first(event.specs)
         known = former_places_of(old, self.tree)
-        state, placed = adopt(ordered, known, self.start(), self.settings)
+        start = self.start()
+        for claim in old.claims.values():
+            start = start.put_claim(claim)
+        state, placed = adopt(ordered, known, start, self.settings)
         state = restore_places(old, state, event, self.settings)
         pins = self.pins(state)
         reasons = tuple(self._reason(s, placed[s.id], pins[s.id]) for s in ordered)
         started = (spec.id for spec in ordered if spec.started)
         timers = cold_start_timers(started, state)
-        unsettled = msgspec.structs.replace(state, unsettled=True)
+        unsettled = replace(state, unsettled=True)
         settled = self.settled(state, unsettled, reasons)
-        return msgspec.structs.replace(settled, timers=timers)
+        return replace(settled, timers=(*timers, *settled.timers))
 
     def settled(
         self,
@@ -246,16 +486,65 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         reasons: tuple[Reason, ...],
         moved: Iterable[str] = (),
     ) -> Decision[State]:
-        """Decide on *after*, with updates for those whose pools changed.
+        """Decide on *after*, with updates where pools changed or memory *moved*.
 
-        Args:
-            before: The last state whose updates were sent.
-            after: The new state.
-            reasons: One per container that the event concerns.
-            moved: Containers whose memory nodes changed.
+        What is free now may suffice for containers that fell back.
         """
+        after, found = improve(after, self.settings)
+        moved = [*moved, *_affected(found)]
         after, updates = settle(before.pool_ledger, after, self.settings, moved)
-        return Decision(after, reasons, updates=updates)
+        reasons = (*reasons, *self._reasons(found, after))
+        timers = cold_start_timers(found, after)
+        return Decision(after, reasons, updates=updates, timers=timers)
+
+    def _with_others(
+        self,
+        spec: ContainerSpec,
+        placement: PoolPlacement,
+        pin: Pin,
+        found: Mapping[str, PoolPlacement],
+        state: State,
+    ) -> tuple[Reason, ...]:
+        """Return the reason of a placed container, and those of all it affects."""
+        others = {key: one for key, one in found.items() if key != spec.id}
+        placement = found.get(spec.id, placement)  # others have left room to it
+        grant = state.grants[spec.id]
+        if grant != placement.grant:  # it has made way for one of *found*
+            rule = rule_of_displaced(grant)
+            placement = replace(placement, rule=rule, grant=grant)
+        return (
+            self._reason(spec, placement, pin),
+            *self._making_way(placement, state),
+            *self._reasons(others, state),
+        )
+
+    def _reasons(
+        self, found: Mapping[str, PoolPlacement], state: State
+    ) -> Iterator[Reason]:
+        pins = pins_of(found, state, self.settings)
+        for key, placement in found.items():
+            # One that was better placed may have made way for the next.
+            if state.grants[key] == placement.grant:
+                yield self._reason(state.ledger.spec_of(key), placement, pins[key])
+            yield from self._making_way(placement, state)
+
+    def _making_way(self, found: PoolPlacement, state: State) -> Iterable[Reason]:
+        """Return the reasons of containers without a request that make way."""
+        if not found.displaced:
+            return ()
+        why = f"{state.ledger.spec_of(found.grant.container).title} needs its CPUs"
+        return self._of_displaced(found.displaced, why, state)
+
+    def _of_displaced(
+        self, displaced: Sequence[Grant], why: str, state: State
+    ) -> Iterator[Reason]:
+        pins = pins_of([one.container for one in displaced], state, self.settings)
+        for grant in displaced:
+            if state.grants[grant.container] != grant:
+                continue  # it has returned already
+            place = PoolPlacement(rule_of_displaced(grant), grant, state.memory)
+            spec = state.ledger.spec_of(grant.container)
+            yield self._reason(spec, replace(place, detail=why), pins[spec.id])
 
     def _reason(self, spec: ContainerSpec, found: PoolPlacement, pin: Pin) -> Reason:
         return Reason(
@@ -268,7 +557,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             pool=self._pool_name(found.grant),
             decided=found.decided,
             tried=found.tried,
-            source=str(spec.source),
+            source=spec.origin,
         )
 
     def _pool_name(self, grant: Grant) -> str:
@@ -279,6 +568,13 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         if grant.kind is CpuKind.PRESERVED:
             return ""
         return self.tree.pools[grant.pool].name
+
+
+def _affected(found: Mapping[str, PoolPlacement]) -> Iterator[str]:
+    """Yield the containers that were placed again, and those whose memory moved."""
+    for key, one in found.items():
+        yield key
+        yield from one.affected
 
 
 def _same(new: Demand, old: Demand) -> bool:

@@ -10,41 +10,40 @@ import msgspec
 
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
-from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus
+from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, MilliCpus, StoredValue
 
-_NOTHING = MilliCpus(0)
-_CPU: Final = 1000  # thousandths
 # Looked up once: reading an enum member is slow in Python 3.11.
 _RESERVED: Final = CpuKind.RESERVED
+_CLAIMED: Final = CpuKind.CLAIMED
 
 SHARING: Final = (CpuKind.SHARED, CpuKind.MIXED)
 """The kinds of grants that include shared CPUs of a pool."""
 
+IN_POOL: Final = (*SHARING, CpuKind.EXCLUSIVE)
+"""The kinds of grants that have CPUs of a pool, reserved ones aside."""
 
-class Grant(
-    msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
-):
-    """The CPUs of one container.
+
+class Grant(StoredValue, frozen=True):
+    """The CPUs of one container, as one pool granted them.
 
     Attributes:
-        container: Its id.
-        kind: The kind of CPUs.
-        pool: The id of the pool that granted them.
-        cpus: Exclusive CPUs.
+        cpus: Exclusive CPUs; those of a claim are taken by the claim's own grant.
         fraction: Thousandths of the pool's shared, or of the reserved, CPUs.
         hidden: Whether it is pinned to one thread of each core only.
+        fell_back: Whether the container would get another grant if there were room.
     """
 
     container: str
     kind: CpuKind
     pool: int
     cpus: CpuSet = NO_CPUS
-    fraction: MilliCpus = _NOTHING
+    fraction: MilliCpus = MilliCpus(0)
     hidden: bool = False
+    fell_back: bool = False
 
     @property
     def shares(self) -> bool:
-        """Whether it includes shared CPUs of the pool."""
+        """True if it includes shared CPUs of the pool."""
         return self.kind in SHARING
 
 
@@ -114,7 +113,7 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
     @property
     def free_reserved(self) -> int:
         """Thousandths of the reserved CPUs that can still be granted."""
-        return _CPU * len(self.tree.root.reserved) - self.reserved
+        return ONE_CPU * len(self.tree.root.reserved) - self.reserved
 
     @cached_property
     def free_capacities(self) -> tuple[int, ...]:
@@ -146,7 +145,8 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
         elif kind in SHARING:
             without_request = _plus(without_request, tree.pools[pool].path, sign)
         taken, sizes = self.taken, self.sizes
-        if grant.cpus.bits:
+        # The CPUs of claims are in grants of the claims.
+        if grant.cpus.bits and kind is not _CLAIMED:
             taken = taken | grant.cpus if sign > 0 else taken - grant.cpus
             sizes = _sizes(tree, taken)
         return PoolLedger(tree, taken, shared, without_request, counts, reserved, sizes)
@@ -154,7 +154,7 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
 
 def _sizes(tree: PoolTree, taken: CpuSet) -> tuple[int, ...]:
     free = ~taken.bits
-    return tuple(_CPU * (cpus & free).bit_count() for cpus in tree.sharable)
+    return tuple(ONE_CPU * (cpus & free).bit_count() for cpus in tree.sharable)
 
 
 def grant_of(demand: Demand, pool: Pool, cpus: CpuSet = NO_CPUS) -> Grant:

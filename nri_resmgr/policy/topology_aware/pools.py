@@ -16,23 +16,19 @@ from nri_resmgr.values import CpuSet, NodeSet
 _LAST_LEVEL: Final = 3
 
 
-class Part(msgspec.Struct, frozen=True):
-    """A part of a machine with the smaller parts in it, which are disjoint.
+class MachinePart(msgspec.Struct, frozen=True):
+    """A part of a machine, with a unique name, and the smaller disjoint parts in it.
 
-    Attributes:
-        name: Unique in the machine.
-        level: Its level.
-        cpus: All of its online CPUs, also those in no smaller part.
-        inner: The smaller parts.
+    Some of its online CPUs may be in no smaller part.
     """
 
     name: str
     level: TreeLevel
     cpus: CpuSet
-    inner: tuple[Part, ...] = ()
+    inner: tuple[MachinePart, ...] = ()
 
 
-def parts_of(machine: Machine) -> Part:
+def parts_of(machine: Machine) -> MachinePart:
     """Divide a machine into packages, dies, NUMA nodes and level 3 caches.
 
     A level that would not divide anything is left out. Also left out are
@@ -51,7 +47,7 @@ def parts_of(machine: Machine) -> Part:
     packages = tuple(_package(machine, key) for key in range(len(machine.packages)))
     if len(packages) == 1:
         return packages[0]
-    return Part("root", TreeLevel.SYSTEM, machine.online, packages)
+    return MachinePart("root", TreeLevel.SYSTEM, machine.online, packages)
 
 
 def memory_at(machine: Machine) -> Mapping[int, NodeSet]:
@@ -71,21 +67,21 @@ def memory_at(machine: Machine) -> Mapping[int, NodeSet]:
     return found
 
 
-def _package(machine: Machine, place: int) -> Part:
+def _package(machine: Machine, place: int) -> MachinePart:
     package = machine.packages[place]
     name, level = f"socket #{package.id}", TreeLevel.PACKAGE
     inner = _dies(machine, package.id) or _inner(machine, name, package.cpus)
-    return Part(name, level, package.cpus, inner)
+    return MachinePart(name, level, package.cpus, inner)
 
 
-def _dies(machine: Machine, package: int) -> tuple[Part, ...]:
+def _dies(machine: Machine, package: int) -> tuple[MachinePart, ...]:
     cores = [core for core in machine.cores if core.package == package]
     dies = [die for die in machine.dies if die.package == package]
     if len(dies) == 1 or not _has_clusters(cores) or _share_a_node(machine, cores):
         return ()
     names = [f"die #{package}/{die.id}" for die in dies]
     return tuple(
-        Part(name, TreeLevel.DIE, die.cpus, _inner(machine, name, die.cpus))
+        MachinePart(name, TreeLevel.DIE, die.cpus, _inner(machine, name, die.cpus))
         for name, die in zip(names, dies, strict=True)
     )
 
@@ -111,11 +107,11 @@ def _share_a_node(machine: Machine, cores: Sequence[Core]) -> bool:
     )
 
 
-def _inner(machine: Machine, name: str, cpus: CpuSet) -> tuple[Part, ...]:
+def _inner(machine: Machine, name: str, cpus: CpuSet) -> tuple[MachinePart, ...]:
     return _nodes(machine, cpus) or _caches(machine, name, cpus)
 
 
-def _nodes(machine: Machine, cpus: CpuSet) -> tuple[Part, ...]:
+def _nodes(machine: Machine, cpus: CpuSet) -> tuple[MachinePart, ...]:
     here = [node for node in machine.nodes if node.cpus and node.cpus & cpus]
     if len(here) == 1:
         return ()
@@ -124,18 +120,18 @@ def _nodes(machine: Machine, cpus: CpuSet) -> tuple[Part, ...]:
         if node.memory and node.cpus <= cpus:
             name = f"NUMA node #{node.id}"
             inner = _caches(machine, name, node.cpus)
-            parts.append(Part(name, TreeLevel.NUMA, node.cpus, inner))
+            parts.append(MachinePart(name, TreeLevel.NUMA, node.cpus, inner))
     return tuple(parts)
 
 
-def _caches(machine: Machine, outer: str, cpus: CpuSet) -> tuple[Part, ...]:
+def _caches(machine: Machine, outer: str, cpus: CpuSet) -> tuple[MachinePart, ...]:
     last = machine.caches_at(_LAST_LEVEL)
     caches = [cache for cache in last if cache.kind is not CacheKind.INSTRUCTION]
     # Without ids from the kernel, caches are numbered in order.
     counted = any(cache.id is None for cache in caches)
     numbers = [place if counted else one.id for place, one in enumerate(caches)]
     inside = [
-        Part(f"{outer}/L3 cache #{number}", TreeLevel.L3, cache.cpus)
+        MachinePart(f"{outer}/L3 cache #{number}", TreeLevel.L3, cache.cpus)
         for number, cache in zip(numbers, caches, strict=True)
         if cache.cpus <= cpus
     ]
@@ -176,21 +172,11 @@ class Pool(msgspec.Struct, frozen=True):
         """The id of the pool above; None for the root."""
         return self.path[1] if len(self.path) > 1 else None
 
-    @property
-    def is_leaf(self) -> bool:
-        """Whether no pool is below."""
-        return len(self.subtree) == 1
-
 
 # Compared by identity since it is a key of caches: comparing contents would take longer
 # than the caches save.
 class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
-    """All pools of a machine.
-
-    Attributes:
-        machine: The machine that is divided.
-        pools: By id; the root is the last one.
-    """
+    """All pools of a machine, by id; the root is the last one."""
 
     machine: Machine
     pools: tuple[Pool, ...]
@@ -199,10 +185,7 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     def of(cls, machine: Machine, available: CpuSet, reserved: CpuSet) -> PoolTree:
         """Build the tree; `parts_of` documents which pools there are.
 
-        Args:
-            machine: The machine that is divided.
-            available: CPUs that may be granted; offline ones are ignored.
-            reserved: The available CPUs that are reserved; they may be isolated.
+        Offline CPUs of *available* are ignored. Reserved CPUs may be isolated.
         """
         return cls(machine, _PoolBuilder(machine, available, reserved).pools())
 
@@ -210,6 +193,11 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     def root(self) -> Pool:
         """The pool of the whole machine."""
         return self.pools[-1]
+
+    def smallest_with(self, cpus: CpuSet) -> Pool:
+        """Return the smallest pool with all online CPUs of *cpus*."""
+        there = cpus & self.root.cpus
+        return next(pool for pool in self.pools if there <= pool.cpus)
 
     @cached_property
     def memory(self) -> MemoryLayout:
@@ -295,7 +283,7 @@ class _PoolBuilder:
         return tuple(self._pools_of(root, (), self._machine.memory_nodes))
 
     def _pools_of(
-        self, part: Part, above: tuple[int, ...], outer: NodeSet
+        self, part: MachinePart, above: tuple[int, ...], outer: NodeSet
     ) -> list[Pool]:
         nodes = self._nodes(part.cpus, outer) if above else outer
         # Ids are assigned to the inner parts first.
@@ -327,5 +315,5 @@ class _PoolBuilder:
         return near or machine.nearest_memory(cpus) & outer or outer
 
 
-def _size(part: Part) -> int:
+def _size(part: MachinePart) -> int:
     return 1 + sum(map(_size, part.inner))

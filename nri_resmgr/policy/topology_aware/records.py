@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
+from nri_resmgr.policy.claims import PreparedClaim
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryGrant
 from nri_resmgr.policy.records import (
@@ -24,7 +25,11 @@ from nri_resmgr.policy.records import (
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
-from nri_resmgr.policy.topology_aware.state import Slot, TopologyAwareState
+from nri_resmgr.policy.topology_aware.state import (
+    Slot,
+    TopologyAwareState,
+    grant_of_claim,
+)
 
 # Of a container, or a slot.
 KeyT = TypeVar("KeyT")
@@ -37,6 +42,8 @@ TABLES: Final[Mapping[str, type]] = {
     "memory": MemoryGrant,
     "former_place": Grant,
     "reserved_place": ContainerSpec,
+    "announced": tuple[str, ...],
+    "claim": PreparedClaim,
     "node": bool,
 }
 
@@ -56,6 +63,8 @@ def tables_of(state: TopologyAwareState) -> Tables:
         "memory": state.memory.grants,
         "former_place": state.former_places,
         "reserved_place": state.reserved_places,
+        "announced": state.announced,
+        "claim": state.claims,
         "node": {"unsettled": state.unsettled},
     }
 
@@ -77,13 +86,18 @@ def state_from(
         tables["former_place"], tables["pool"], policy.tree, {}
     )
     kept = {slot: one for slot, one in reserved_places.items() if one.id not in dropped}
+    claims: Mapping[str, PreparedClaim] = tables["claim"]
+    check_ids("claim", {key: one.claim.uid for key, one in claims.items()})
+    of_claims = [grant_of_claim(one, policy.tree) for one in claims.values()]
     state = TopologyAwareState(
         ledger=ledger_from(tables, dropped),
         grants=MappingProxyType(grants),
-        pool_ledger=PoolLedger.of(policy.tree, grants.values()),
+        pool_ledger=PoolLedger.of(policy.tree, (*grants.values(), *of_claims)),
         memory=memory.release(*dropped),
         former_places=MappingProxyType(former_places),
         reserved_places=MappingProxyType(kept),
+        claims=claims,
+        announced=tables["announced"],
         unsettled=tables["node"].get("unsettled", True),
     )
     return Restored(state, dropped)
@@ -103,7 +117,7 @@ def _grants_from(
         if (pool := tree.named(name)) is None:
             dropped.setdefault(key, f"there is no pool {name}")
         elif key not in dropped:
-            found[key] = msgspec.structs.replace(grant, pool=pool.id)
+            found[key] = replace(grant, pool=pool.id)
     return found
 
 

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
+from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.scheduling import SchedulingClass
+from nri_resmgr.policy.scheduling import SchedulingRules
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import CpuSet, QosClass
-
-_NOTHING: Final[Mapping[str, str]] = {}
-
-
-class PodPlacement(enum.StrEnum):
-    """Whether all containers of a pod are placed together, if its requests are known.
-
-    `SOFT` places them one by one where the pod does not fit as a whole, `STRICT`
-    refuses such a pod.
-    """
-
-    OFF = "off"
-    SOFT = "soft"
-    STRICT = "strict"
+from nri_resmgr.values.scheduling import SchedulingClass
 
 
 class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +25,6 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
         reserved: The available CPUs for reserved containers only; not empty.
         reserved_namespaces: Shell patterns of namespaces whose containers run
             on the reserved CPUs.
-        pin_cpus: Whether CPU sets and shares are set.
-        pin_memory: Whether memory nodes are set.
         prefer_isolated: Whether containers that ask for one to two CPUs get an isolated
             one where one is free.
         prefer_shared: Whether containers only get exclusive CPUs on request.
@@ -48,13 +33,8 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
         cpu_priority: Preferred priority of exclusive CPUs.
         unlimited_burstable: Level of pools for Burstable containers without a CPU
             limit.
-        scheduling_classes: By name.
         namespace_scheduling: Name of a class, by namespace.
         qos_scheduling: Name of a class, by QoS class.
-        on_failure: What happens to a container that fits no pool.
-        place_pods: Whether all containers of a pod are placed together.
-        publish_resources: Whether resources are published to containers.
-        cpu_classes: Classes of the CPUs.
         shared_beside_exclusive: Whether CRI-O's annotation gives containers shared CPUs
             beside exclusive ones.
     """
@@ -71,10 +51,16 @@ class TopologyAwareSettings(msgspec.Struct, frozen=True, kw_only=True):
     cpu_priority: CpuPriority = CpuPriority.ANY
     unlimited_burstable: TreeLevel = TreeLevel.PACKAGE
     scheduling_classes: Mapping[str, SchedulingClass] = {}
-    namespace_scheduling: Mapping[str, str] = _NOTHING
+    namespace_scheduling: Mapping[str, str] = {}
     qos_scheduling: Mapping[QosClass, str] = {}
     on_failure: OnFailure = OnFailure.REFUSE
     place_pods: PodPlacement = PodPlacement.OFF
     publish_resources: bool = True
     cpu_classes: CpuClassRules = NO_CPU_CLASSES
     shared_beside_exclusive: bool = False
+
+    def scheduling_of(self, spec: ContainerSpec) -> SchedulingClass | None:
+        """Choose a class, if any: by annotation, by namespace, or by QoS class."""
+        return SchedulingRules(
+            self.scheduling_classes, self.namespace_scheduling, self.qos_scheduling
+        ).of(spec)

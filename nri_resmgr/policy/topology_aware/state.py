@@ -7,26 +7,21 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from nri_resmgr.policy.claims import NO_CLAIMS, PreparedClaim
 from nri_resmgr.policy.events import ContainerSpec, Pin
-from nri_resmgr.policy.ledger import Ledger
+from nri_resmgr.policy.ledger import KnowsContainers, Ledger, of_other_pods
 from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.topology_aware.demand import CpuKind
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.pools import PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.whole_pods import NOTHING_ANNOUNCED, Announced
 
 
 class NodeView(msgspec.Struct, frozen=True):
-    """The node without the container that is being placed.
-
-    Attributes:
-        tree: The pools.
-        settings: The policy's settings.
-        ledger: All containers.
-        grants: CPUs by container id.
-        pool_ledger: The sums of the grants.
-        memory: Memory by container id.
-    """
+    """The state of the node as one decision sees it: without the container to place."""
 
     tree: PoolTree
     settings: TopologyAwareSettings
@@ -43,11 +38,10 @@ _NO_PLACES: Final[MappingProxyType[Slot, Grant]] = MappingProxyType({})
 _NO_SPECS: Final[Mapping[Slot, ContainerSpec]] = MappingProxyType({})
 
 
-class TopologyAwareState(msgspec.Struct, frozen=True):
+class TopologyAwareState(KnowsContainers, frozen=True):
     """Containers with their grants, and places kept for future containers.
 
     Attributes:
-        ledger: All containers.
         grants: CPUs by container id, and those of reserved places by `place_id`.
         pool_ledger: The sums of the grants.
         memory: Memory by the same ids.
@@ -55,16 +49,19 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
             successor.
         reserved_places: The expected containers that places are reserved for, by pod
             and name; their ids are those of the grants.
+        claims: Prepared claims by UID; their CPUs are in `pool_ledger`.
+        announced: The containers of pods that were placed as a whole.
         unsettled: Whether pins changed in a reply that cannot carry updates, so that
             the next decision has to compare all of them.
     """
 
-    ledger: Ledger
     grants: MappingProxyType[str, Grant]
     pool_ledger: PoolLedger
     memory: MemoryLedger
     former_places: MappingProxyType[Slot, Grant] = _NO_PLACES
     reserved_places: Mapping[Slot, ContainerSpec] = _NO_SPECS
+    claims: Mapping[str, PreparedClaim] = NO_CLAIMS
+    announced: Announced = NOTHING_ANNOUNCED
     unsettled: bool = False
 
     @classmethod
@@ -88,10 +85,6 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
             self.memory,
         )
 
-    def with_ledger(self, ledger: Ledger) -> TopologyAwareState:
-        """Replace the ledger by one in which all desired pins are recorded as sent."""
-        return msgspec.structs.replace(self, ledger=ledger, unsettled=False)
-
     def put(
         self,
         spec: ContainerSpec,
@@ -102,16 +95,12 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
     ) -> TopologyAwareState:
         """Place a container that has no grant.
 
-        Args:
-            spec: The container.
-            grant: Its CPUs.
-            memory: The memory of all containers, this one included.
-            sent: The pin that the runtime knows.
-            pool_ledger: The sums with the grant included; computed if omitted.
+        *memory* and *pool_ledger* include it; the latter is computed if omitted. *sent*
+        is the pin that the runtime knows.
         """
         grants = self.grants.copy()
         grants[spec.id] = grant
-        return msgspec.structs.replace(
+        return replace(
             self,
             ledger=self.ledger.put(spec, sent),
             grants=MappingProxyType(grants),
@@ -125,37 +114,30 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
         for key in ids:
             if grant := grants.pop(key, None):
                 pool_ledger = pool_ledger.remove(grant)
-        return msgspec.structs.replace(
+        return replace(
             self,
             grants=MappingProxyType(grants),
             pool_ledger=pool_ledger,
             memory=self.memory.release(*ids),
         )
 
-    def release(self, *containers: str) -> TopologyAwareState:
-        """Drop known containers; their slots remember their places."""
-        former_places = self.former_places.copy()
-        for container in containers:
-            spec = self.ledger.spec_of(container)
-            if spec.slot:
-                former_places[spec.pod, spec.slot] = self.grants[container]
-        return msgspec.structs.replace(
-            self.take_back(*containers),
-            ledger=self.ledger.drop(*containers),
+    def regrant(self, *changed: Grant) -> TopologyAwareState:
+        """Replace the grants of containers; their memory stays."""
+        grants, pool_ledger = self.grants.copy(), self.pool_ledger
+        for grant in changed:
+            pool_ledger = pool_ledger.remove(grants[grant.container]).add(grant)
+            grants[grant.container] = grant
+        return replace(self, grants=MappingProxyType(grants), pool_ledger=pool_ledger)
+
+    def release(self, container: str) -> TopologyAwareState:
+        """Drop a known container; its slot remembers its place."""
+        former_places, spec = self.former_places.copy(), self.ledger.spec_of(container)
+        if spec.slot:
+            former_places[spec.pod, spec.slot] = self.grants[container]
+        return replace(
+            self.take_back(container),
+            ledger=self.ledger.drop(container),
             former_places=MappingProxyType(former_places),
-        )
-
-    def lose(self, *containers: str) -> TopologyAwareState:
-        """Release containers that are gone without having stopped.
-
-        Their creation must have failed after the reply, and the updates in that
-        reply may be lost with it. So all pins have to be sent again.
-        """
-        if not containers:
-            return self
-        left = self.release(*containers)
-        return msgspec.structs.replace(
-            left, ledger=left.ledger.forget_last_sent(), unsettled=True
         )
 
     def reserve_place(
@@ -163,7 +145,7 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
     ) -> TopologyAwareState:
         """Reserve a place for an expected container, under the id of the place."""
         slot = (spec.pod, spec.name)
-        return msgspec.structs.replace(
+        return replace(
             self,
             grants=MappingProxyType(self.grants | {grant.container: grant}),
             pool_ledger=self.pool_ledger.add(grant),
@@ -179,25 +161,42 @@ class TopologyAwareState(msgspec.Struct, frozen=True):
         if not gone:
             return self
         kept = {slot: one for slot, one in reserved.items() if slot not in slots}
-        return msgspec.structs.replace(
-            self.take_back(*gone),
-            reserved_places=MappingProxyType(kept),
-            unsettled=True,
-        )
+        left, places = self.take_back(*gone), MappingProxyType(kept)
+        return replace(left, reserved_places=places, unsettled=True)
+
+    def put_claim(self, prepared: PreparedClaim) -> TopologyAwareState:
+        """Give a claim its CPUs."""
+        claims = {**self.claims, prepared.claim.uid: prepared}
+        ledger = self.pool_ledger.add(grant_of_claim(prepared, self.pool_ledger.tree))
+        return replace(self, claims=claims, pool_ledger=ledger)
+
+    def drop_claim(self, uid: str) -> TopologyAwareState:
+        """Take the CPUs of a claim back."""
+        claims = {key: one for key, one in self.claims.items() if key != uid}
+        gone = grant_of_claim(self.claims[uid], self.pool_ledger.tree)
+        return replace(self, claims=claims, pool_ledger=self.pool_ledger.remove(gone))
 
     def close(self, pod: str) -> TopologyAwareState:
-        """Drop the former and reserved places of a pod's containers."""
-        left = self.release_places(
-            *(slot for slot in self.reserved_places if slot[0] == pod)
-        )
-        former_places = {
-            slot: one for slot, one in left.former_places.items() if slot[0] != pod
-        }
-        return msgspec.structs.replace(
-            left, former_places=MappingProxyType(former_places)
-        )
+        """Drop what is kept for a pod: former and reserved places, announced names."""
+        mine = (slot for slot in self.reserved_places if slot[0] == pod)
+        left = self.release_places(*mine)
+        former_places = MappingProxyType(of_other_pods(left.former_places, pod))
+        others = {key: names for key, names in left.announced.items() if key != pod}
+        return replace(left, former_places=former_places, announced=others)
 
 
 def place_id(slot: Slot) -> str:
     """Return the id of a reserved place, which its grants have."""
     return f"{slot[0]}/{slot[1]}"
+
+
+def grant_of_claim(prepared: PreparedClaim, tree: PoolTree) -> Grant:
+    """Return the grant that takes the CPUs of a claim, from the smallest pool."""
+    cpus = prepared.cpus
+    pool = tree.smallest_with(cpus)
+    return Grant(claim_id(prepared.claim.uid), CpuKind.EXCLUSIVE, pool.id, cpus)
+
+
+def claim_id(uid: str) -> str:
+    """Return the id of a claim in grants and reasons, which no container has."""
+    return f"claim:{uid}"

@@ -10,6 +10,7 @@ from nri_resmgr.policy.cpus import (
     allocate_cpus,
     release_cpus,
 )
+from nri_resmgr.policy.topology_aware.criteria import cpus_of_priority
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
@@ -17,22 +18,15 @@ from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values import NO_CPUS, CpuSet, NodeSet
+from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, NodeSet
 
-_CPU: Final = 1000  # thousandths
 _EXCLUSIVE: Final = CpuKind.EXCLUSIVE
 
 
 def take(
     demand: Demand, pool: Pool, view: NodeView, held: CpuSet = NO_CPUS
 ) -> tuple[Grant, str]:
-    """Grant a demand from one pool.
-
-    Args:
-        demand: What the container asks for.
-        pool: The pool.
-        view: The node without the container.
-        held: Its present exclusive CPUs, kept as far as possible.
+    """Grant a demand from one pool; keep the exclusive CPUs *held* as far as possible.
 
     Returns:
         A grant, and the smallest level of the machine with all its exclusive CPUs.
@@ -64,6 +58,12 @@ def take_again(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> Gran
     return grant_of(demand, pool, cpus)
 
 
+def most_exclusive(cpus: CpuSet, demand: Demand, pool: Pool, view: NodeView) -> CpuSet:
+    """Return the most CPUs of *cpus* that could be exclusive, one claim or several."""
+    free = view.pool_ledger.free_sharable(pool) & cpus
+    return _allowed(free, demand, pool, view)
+
+
 def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
     """Check that the memory nodes of a container are inside of its strict hints.
 
@@ -81,7 +81,7 @@ def check_memory(demand: Demand, zone: NodeSet, pool: Pool) -> None:
 def _check_ordinary(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> None:
     ledger = view.pool_ledger
     free = cpus <= ledger.free_sharable(pool) and not demand.require_isolated
-    enough = ledger.free_capacity(pool) >= _CPU * demand.count + demand.fraction
+    enough = ledger.free_capacity(pool) >= ONE_CPU * demand.count + demand.fraction
     if not free or not enough or _overcommits(cpus, pool, view):
         raise PoolShort(pool.name, f"CPU {cpus} is not free")
 
@@ -105,13 +105,13 @@ def _whole_cpus(
         why = f"{len(isolated)} isolated CPUs are free"
         raise PoolShort(pool.name, why)
     free_capacity = view.pool_ledger.free_capacity(pool)
-    if free_capacity < _CPU * demand.count + demand.fraction:
+    if free_capacity < ONE_CPU * demand.count + demand.fraction:
         raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")
     free = view.pool_ledger.free_sharable(pool)
     cpus, level = _pick(demand, free, view, held)
     if not _overcommits(cpus, pool, view):
         return cpus, level
-    allowed = _allowed(free, pool, view)
+    allowed = _allowed(free, demand, pool, view)
     if len(allowed) < demand.count:
         why = f"only {len(allowed)} of {len(free)} free CPUs can be exclusive"
         why += ": the others must stay for containers that share them"
@@ -129,6 +129,9 @@ def _pick(
     if len(keep) > demand.count:
         given = release_cpus(keep, len(keep) - demand.count, machine)
         return keep - given.cpus, given.level
+    near = CpuSet.union(hint.cpus for hint in hints) & free
+    if not near and len(asked := _asked(demand, view) & free) >= demand.count:
+        near = asked  # the allocator itself would rather stay in one node
     even = demand.spec.preferences.pick_by_hints and not keep
     if even and (cpus := _spread_over(hints, demand, free, view)):
         return cpus, "hints"
@@ -136,11 +139,18 @@ def _pick(
         count=demand.count - len(keep),
         free=free - keep,
         held=keep,
-        near=CpuSet.union(hint.cpus for hint in hints) & free,
+        near=near,
         priority=demand.priority,
     )
     pick = allocate_cpus(request, machine)
     return keep | pick.cpus, pick.level
+
+
+def _asked(demand: Demand, view: NodeView) -> CpuSet:
+    """Return the CPUs of the priority that a container asks for, if it does."""
+    if not demand.asks_priority:
+        return NO_CPUS
+    return cpus_of_priority(view.tree, demand.priority)
 
 
 def _spread_over(
@@ -148,8 +158,7 @@ def _spread_over(
 ) -> CpuSet:
     """Choose equally many CPUs near each device, and the rest anywhere.
 
-    Returns:
-        No CPUs where some device has too few.
+    No CPUs where some device has too few.
     """
     devices = [hint for hint in hints if hint.is_pod_resource]
     if not 0 < len(devices) <= demand.count:
@@ -170,25 +179,27 @@ def _overcommits(cpus: CpuSet, pool: Pool, view: NodeView) -> bool:
     """Return whether a pool below would have fewer CPUs than it has granted."""
     pools, ledger = view.tree.pools, view.pool_ledger
     return any(
-        _CPU * len(cpus & pools[one].sharable) > ledger.headroom(pools[one])
+        ONE_CPU * len(cpus & pools[one].sharable) > ledger.headroom(pools[one])
         for one in pool.subtree
         if not cpus.isdisjoint(pools[one].sharable)
     )
 
 
-def _allowed(free: CpuSet, pool: Pool, view: NodeView) -> CpuSet:
+def _allowed(free: CpuSet, demand: Demand, pool: Pool, view: NodeView) -> CpuSet:
     """Return the most CPUs of *free* that leave every pool below what it has granted.
 
-    Children are handled before their parents. This greedy choice is optimal, since
-    upper limits on a tree of nested sets form a matroid.
+    CPUs of the priority that the container asks for are left out last. Children are
+    handled before their parents. This greedy choice is optimal, since upper limits on a
+    tree of nested sets form a matroid.
     """
     machine = view.tree.machine
     for one in pool.subtree:
         below = view.tree.pools[one]
         mine = free & below.sharable
-        limit = max(view.pool_ledger.headroom(below) // _CPU, 0)
+        limit = max(view.pool_ledger.headroom(below) // ONE_CPU, 0)
         if len(mine) > limit:
-            free -= mine - allocate_cpus(CpuRequest(limit, mine), machine).cpus
+            request = CpuRequest(limit, mine, near=_asked(demand, view) & mine)
+            free -= mine - allocate_cpus(request, machine).cpus
     return free
 
 
@@ -200,7 +211,7 @@ def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> N
     ledger, sharable, exclusive = view.pool_ledger, pool.sharable.bits, cpus.bits
     shared = sharable & ~(ledger.taken.bits | exclusive)
     free_capacity = (
-        ledger.free_capacities[pool.id] - _CPU * (exclusive & sharable).bit_count()
+        ledger.free_capacities[pool.id] - ONE_CPU * (exclusive & sharable).bit_count()
     )
     if not shared or (demand.fraction and free_capacity < demand.fraction):
         raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")

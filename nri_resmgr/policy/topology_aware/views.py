@@ -16,9 +16,7 @@ from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.views import Candidate, PoolUse
-from nri_resmgr.values import Bytes, MilliCpus
-
-_CPU: Final = 1000  # thousandths
+from nri_resmgr.values import ONE_CPU, Bytes, MilliCpus
 
 MOST: Final = 16
 """Maximum number of ranked pools; each costs as much as a decision."""
@@ -48,8 +46,8 @@ def _of_pool(pool: Pool, state: TopologyAwareState) -> PoolUse:
         isolated=ledger.free_isolated(pool),
         exclusive=exclusive,
         reserved=pool.reserved,
-        capacity=MilliCpus(_CPU * len(pool.sharable | pool.isolated)),
-        granted=MilliCpus(_CPU * len(exclusive) + ledger.shared[pool.id]),
+        capacity=MilliCpus(ONE_CPU * len(pool.sharable | pool.isolated)),
+        granted=MilliCpus(ONE_CPU * len(exclusive) + ledger.shared[pool.id]),
         free=MilliCpus(max(ledger.free_capacity(pool), 0)),
         mems=pool.nodes,
         memory=Bytes(memory.capacity(pool.nodes)),
@@ -70,7 +68,7 @@ def _of_reserved(state: TopologyAwareState) -> PoolUse:
         name=RESERVED_POOL,
         cpus=cpus,
         reserved=cpus,
-        capacity=MilliCpus(_CPU * len(cpus)),
+        capacity=MilliCpus(ONE_CPU * len(cpus)),
         granted=MilliCpus(ledger.reserved),
         free=MilliCpus(max(ledger.free_reserved, 0)),
         mems=ledger.tree.machine.nodes_of(cpus),
@@ -90,6 +88,8 @@ def ranking(
     All other containers keep their places. No placement is tried.
     """
     demand = demand_of(state.ledger.spec_of(container), settings)
+    if demand.kind is CpuKind.CLAIMED:
+        return ()  # it has no choice
     view = state.take_back(container).view(settings)
     return tuple(
         Candidate(

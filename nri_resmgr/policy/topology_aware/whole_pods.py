@@ -2,58 +2,120 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Sequence
+from contextlib import suppress
 
-from nri_resmgr.policy.events import PodCreated
+import msgspec
+from msgspec.structs import replace
+
+from nri_resmgr.policy.events import ContainerSpec, PodCreated
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.errors import Failure, refusal
+from nri_resmgr.policy.topology_aware.make_room import (
+    make_way,
+    may_be_in_the_way,
+    movable_grants,
+    without,
+)
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.place import PoolPlacement, place_in_pool
+from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState, place_id
 from nri_resmgr.values import Bytes, MilliCpus, PolicyError
 
 
+class PlacedPod(msgspec.Struct, frozen=True):
+    """A pod whose places are reserved.
+
+    Attributes:
+        state: Has the places.
+        pool: The pool of them all.
+        displaced: New grants of containers without a request that make way.
+    """
+
+    state: TopologyAwareState
+    pool: Pool
+    displaced: tuple[Grant, ...] = ()
+
+
 def reserve_places(
-    state: TopologyAwareState, event: PodCreated, settings: TopologyAwareSettings
-) -> tuple[TopologyAwareState, Pool]:
-    """Reserve places in one pool for all expected containers of a pod.
+    state: TopologyAwareState,
+    pod: str,
+    demands: list[Demand],
+    settings: TopologyAwareSettings,
+) -> PlacedPod:
+    """Reserve places for all expected containers of a pod in one pool.
 
-    Reserved and preserved containers are left out: they always run in the root.
-
-    Returns:
-        The state with the places, and their pool.
+    Containers without a request make way, as for a single container.
 
     Raises:
         PolicyError: No pool can take them all.
     """
-    demands = _demands(event, settings)
+    whole = _sum_of(demands, pod)
+    try:
+        return _reserve(state, whole, demands, settings)
+    except PolicyError:
+        view = state.view(settings)
+        if not may_be_in_the_way(whole, view.pool_ledger):
+            raise
+        movable = movable_grants(view)
+        bare = replace(state, pool_ledger=without(movable, view).pool_ledger)
+        with suppress(PolicyError):
+            found = _reserve(bare, whole, demands, settings)
+            displaced = make_way(movable, found.state.pool_ledger)
+            if displaced is not None:
+                return _made_way(found, movable, displaced)
+        raise
+
+
+def _made_way(
+    found: PlacedPod, movable: Sequence[Grant], displaced: tuple[Grant, ...]
+) -> PlacedPod:
+    """Return the *movable* to their pools, and the *displaced* of these to others."""
+    ledger = found.state.pool_ledger
+    for grant in movable:
+        ledger = ledger.add(grant)
+    state = replace(found.state, pool_ledger=ledger).regrant(*displaced)
+    return replace(found, state=state, displaced=displaced)
+
+
+def _reserve(
+    state: TopologyAwareState,
+    whole: Demand,
+    demands: list[Demand],
+    settings: TopologyAwareSettings,
+) -> PlacedPod:
     tried: list[Failure] = []
-    whole, view = _sum_of(demands, event.pod), state.view(settings)
+    view = state.view(settings)
     for candidate in candidates(whole, view):
         try:
-            return _all_within(state, demands, candidate.pool, settings), candidate.pool
+            after = _all_within(state, demands, candidate.pool, settings)
+            return PlacedPod(after, candidate.pool)
         except PolicyError as error:
             tried.append((candidate.pool.name, error))
     raise refusal(whole, view, tried)
 
 
-def needs_places(event: PodCreated, settings: TopologyAwareSettings) -> bool:
-    """Return whether any container of a pod needs a reserved place."""
-    return bool(_demands(event, settings))
+def demands_of(event: PodCreated, settings: TopologyAwareSettings) -> list[Demand]:
+    """Return the demands of a pod's containers that need a reserved place.
 
-
-def _demands(event: PodCreated, settings: TopologyAwareSettings) -> list[Demand]:
-    specs = (
-        msgspec.structs.replace(
-            spec, id=place_id((event.pod, spec.name)), pod=event.pod
-        )
-        for spec in event.expected
-    )
+    Reserved and preserved containers are left out: they always run in the root.
+    """
+    specs = (placed_spec(spec, event.pod) for spec in event.expected)
     demands = (demand_of(spec, settings) for spec in specs)
-    return [one for one in demands if one.kind not in AT_ROOT]
+    found = [one for one in demands if one.kind not in AT_ROOT]
+    if found and event.overhead:
+        own = demand_of(placed_spec(event.overhead, event.pod), settings)
+        found += () if own.kind in AT_ROOT else (own,)
+    return found
+
+
+def placed_spec(spec: ContainerSpec, pod: str) -> ContainerSpec:
+    """Return an expected container with the id of its place."""
+    return replace(spec, id=place_id((pod, spec.name)), pod=pod)
 
 
 def _sum_of(demands: list[Demand], pod: str) -> Demand:
@@ -62,7 +124,7 @@ def _sum_of(demands: list[Demand], pod: str) -> Demand:
     fraction = MilliCpus(sum(one.fraction for one in demands))
     sharing = fraction or any(one.kind is CpuKind.SHARED for one in demands)
     limits = [one.spec.limit for one in demands]
-    spec = msgspec.structs.replace(
+    spec = replace(
         first.spec,
         id=pod,
         title=first.spec.title.rpartition("/")[0] or pod,
@@ -71,7 +133,7 @@ def _sum_of(demands: list[Demand], pod: str) -> Demand:
         hints=tuple({hint for one in demands for hint in one.spec.hints}),
     )
     kind = CpuKind.MIXED if sharing else CpuKind.EXCLUSIVE
-    return msgspec.structs.replace(
+    return replace(
         first,
         spec=spec,
         kind=kind if count else CpuKind.SHARED,

@@ -11,7 +11,6 @@ from nri_resmgr.testing.merge.owners import Owners
 from nri_resmgr.testing.merge.resources import Claimant, merge_resources, put
 
 _CPU: Final = ("shares", "quota", "period", "realtime_runtime", "realtime_period")
-_CPU_LISTS: Final = ("cpus", "mems")
 
 # Fields that CRI has.
 _UPDATED_CPU: Final = ("shares", "quota", "period")
@@ -70,11 +69,7 @@ def apply_resources(
     for name in _UPDATED_CPU:
         if getattr(changes.cpu, name).value:
             put(getattr(resources.cpu, name), getattr(changes.cpu, name))
-    _apply_cpu_lists(changes, resources)
-    if changes.memory.limit.value:
-        put(resources.memory.limit, changes.memory.limit)
-    _apply_hugepages(changes.hugepage_limits, resources)
-    resources.unified.update(changes.unified)
+    _apply_common(changes, resources)
 
 
 def _apply_env(
@@ -139,25 +134,26 @@ def _apply_new_resources(
     for name in _CPU:
         if changes.cpu.HasField(name):
             put(getattr(resources.cpu, name), getattr(changes.cpu, name))
-    _apply_cpu_lists(changes, resources)
+    _apply_common(changes, resources)
     # Of memory only the limit is applied, and swap is set to the same.
     if changes.memory.limit.value:
-        put(resources.memory.limit, changes.memory.limit)
         resources.memory.swap.value = changes.memory.limit.value
-    _apply_hugepages(changes.hugepage_limits, resources)
-    resources.unified.update(changes.unified)
     for name in ("blockio_class", "rdt_class", "pids"):
         if changes.HasField(name):
             put(getattr(resources, name), getattr(changes, name))
     resources.devices.extend(changes.devices)
 
 
-def _apply_cpu_lists(
+def _apply_common(
     changes: nri_pb2.LinuxResources, resources: nri_pb2.LinuxResources
 ) -> None:
-    for name in _CPU_LISTS:
+    for name in ("cpus", "mems"):
         if text := getattr(changes.cpu, name):
             setattr(resources.cpu, name, text)
+    if changes.memory.limit.value:
+        put(resources.memory.limit, changes.memory.limit)
+    _apply_hugepages(changes.hugepage_limits, resources)
+    resources.unified.update(changes.unified)
 
 
 def _apply_hugepages(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
-
-from google.protobuf.message import Message
 
 from nri_proto import NriLevel, nri_pb2
 from nri_proto.levels import NEWEST
 from nri_resmgr.testing.merge.keyed import (
-    REMOVAL,
     merge_devices,
     merge_env,
     merge_mounts,
     merge_namespaces,
+    merge_net_devices,
     merge_strings,
 )
 from nri_resmgr.testing.merge.owners import Owners
@@ -31,14 +29,14 @@ _HOOKS: Final = (
     "poststop",
 )
 
-# Messages with one owner as a whole: field of the adjustment, and the container's field
-# in which the next plugin sees it; the memory policy has none.
+# Messages with one owner as a whole, and whether the next plugin sees them: a
+# container has no field for the memory policy.
 _WHOLE: Final = (
-    ("oom_score_adj", nri_pb2.OomScoreAdj, "oom_score_adj"),
-    ("io_priority", nri_pb2.IoPriority, "io_priority"),
-    ("seccomp_policy", nri_pb2.SeccompPolicy, "seccomp_policy"),
-    ("scheduler", nri_pb2.LinuxSched, "scheduler"),
-    ("memory_policy", nri_pb2.MemoryPolicy, None),
+    ("oom_score_adj", nri_pb2.OomScoreAdj, True),
+    ("io_priority", nri_pb2.IoPriority, True),
+    ("seccomp_policy", nri_pb2.SeccompPolicy, True),
+    ("scheduler", nri_pb2.LinuxSched, True),
+    ("memory_policy", nri_pb2.MemoryPolicy, False),
 )
 _RDT: Final = (
     ("clos_id", nri_pb2.RdtClosID),
@@ -77,121 +75,72 @@ class CreationMerge:
             UpdateDuringCreation: It has an update of this container.
         """
         claimant = Claimant(self.owners, self.container.id, plugin)
-        adjust = as_read(reply.adjust, self._level)
-        for merge in _MERGES:
-            merge(claimant, adjust, self.container, self.adjustment)
-        as_merged(self.adjustment, self._level)
+        changes = as_read(reply.adjust, self._level)
+        container, merged = self.container, self.adjustment
+        annotations = (container.annotations, merged.annotations)
+        merge_strings(claimant, nri_pb2.Annotations, changes.annotations, *annotations)
+        merge_mounts(claimant, changes.mounts, container, merged)
+        merge_env(claimant, changes.env, container, merged)
+        self._merge_hooks(claimant, changes.hooks)
+        self._merge_linux(claimant, changes.linux)
+        self._merge_additions(claimant, changes)
+        if changes.args:
+            self._merge_args(claimant, changes.args)
+        as_merged(merged, self._level)
         self._updates.apply(plugin, reply.update)
 
+    def _merge_hooks(self, claimant: Claimant, hooks: nri_pb2.Hooks) -> None:
+        if not any(getattr(hooks, kind) for kind in _HOOKS):
+            return
+        for seen in (self.container.hooks, self.adjustment.hooks):
+            for kind in _HOOKS:
+                getattr(seen, kind).extend(getattr(hooks, kind))
+        self.owners.share(self.container.id, nri_pb2.OciHooks, claimant.plugin)
 
-def _merge_annotations(
-    claimant: Claimant,
-    changes: nri_pb2.ContainerAdjustment,
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
-) -> None:
-    merge_strings(
-        (claimant, nri_pb2.Annotations),
-        changes.annotations,
-        container.annotations,
-        merged.annotations,
-    )
+    def _merge_linux(
+        self, claimant: Claimant, linux: nri_pb2.LinuxContainerAdjustment
+    ) -> None:
+        container, merged = self.container.linux, self.adjustment.linux
+        if linux.devices:  # clearing a list would make an absent part present
+            merge_devices(claimant, linux.devices, container, merged)
+        merge_namespaces(claimant, linux.namespaces, container, merged)
+        sysctl = (container.sysctl, merged.sysctl)
+        merge_strings(claimant, nri_pb2.Sysctl, linux.sysctl, *sysctl)
+        if linux.HasField("resources"):
+            targets = (container.resources, merged.resources)
+            merge_resources(claimant, linux.resources, *targets)
+        if linux.cgroups_path:
+            claimant.claim(nri_pb2.CgroupsPath)
+            container.cgroups_path = linux.cgroups_path
+            merged.cgroups_path = linux.cgroups_path
+        for name, field, is_seen in _WHOLE:
+            if linux.HasField(name):
+                claimant.claim(field)
+                put(getattr(merged, name), getattr(linux, name))
+                if is_seen:
+                    put(getattr(container, name), getattr(linux, name))
+        merge_net_devices(claimant, linux.net_devices, container, merged)
+        if linux.HasField("rdt"):
+            _merge_rdt(claimant, linux.rdt, merged)
 
+    def _merge_additions(
+        self, claimant: Claimant, changes: nri_pb2.ContainerAdjustment
+    ) -> None:
+        for rlimit in changes.rlimits:
+            claimant.claim(nri_pb2.Rlimits, rlimit.type)
+            self.container.rlimits.append(rlimit)
+            self.adjustment.rlimits.append(rlimit)
+        for device in changes.CDI_devices:
+            claimant.claim(nri_pb2.CdiDevices, device.name)
+            self.adjustment.CDI_devices.append(device)
 
-def _merge_lists(
-    claimant: Claimant,
-    changes: nri_pb2.ContainerAdjustment,
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
-) -> None:
-    merge_mounts(claimant, changes.mounts, container, merged)
-    merge_env(claimant, changes.env, container, merged)
-
-
-def _merge_hooks(
-    claimant: Claimant,
-    changes: nri_pb2.ContainerAdjustment,
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
-) -> None:
-    if not any(getattr(changes.hooks, kind) for kind in _HOOKS):
-        return
-    for kind in _HOOKS:
-        hooks = getattr(changes.hooks, kind)
-        getattr(container.hooks, kind).extend(hooks)
-        getattr(merged.hooks, kind).extend(hooks)
-    claimant.owners.share(claimant.container_id, nri_pb2.OciHooks, claimant.plugin)
-
-
-def _merge_linux(
-    claimant: Claimant,
-    changes: nri_pb2.ContainerAdjustment,
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
-) -> None:
-    linux = changes.linux
-    merge_devices(claimant, linux.devices, container, merged)
-    merge_namespaces(claimant, linux.namespaces, container, merged)
-    merge_strings(
-        (claimant, nri_pb2.Sysctl),
-        linux.sysctl,
-        container.linux.sysctl,
-        merged.linux.sysctl,
-    )
-    if linux.HasField("resources"):
-        merge_resources(
-            claimant,
-            linux.resources,
-            container.linux.resources,
-            merged.linux.resources,
-        )
-    if linux.cgroups_path:
-        claimant.claim(nri_pb2.CgroupsPath)
-        container.linux.cgroups_path = linux.cgroups_path
-        merged.linux.cgroups_path = linux.cgroups_path
-    _merge_whole(claimant, linux, container.linux, merged.linux)
-    _merge_net_devices(claimant, linux, container.linux, merged.linux)
-    if linux.HasField("rdt"):
-        _merge_rdt(claimant, linux.rdt, merged.linux)
-
-
-def _merge_whole(
-    claimant: Claimant,
-    changes: nri_pb2.LinuxContainerAdjustment,
-    container: nri_pb2.LinuxContainer,
-    merged: nri_pb2.LinuxContainerAdjustment,
-) -> None:
-    for name, field, seen_as in _WHOLE:
-        if not changes.HasField(name):
-            continue
-        claimant.claim(field)
-        value: Message = getattr(changes, name)
-        put(getattr(merged, name), value)
-        if seen_as is not None:
-            put(getattr(container, seen_as), value)
-
-
-def _merge_net_devices(
-    claimant: Claimant,
-    changes: nri_pb2.LinuxContainerAdjustment,
-    container: nri_pb2.LinuxContainer,
-    merged: nri_pb2.LinuxContainerAdjustment,
-) -> None:
-    removed = {
-        key.removeprefix(REMOVAL)
-        for key in changes.net_devices
-        if key.startswith(REMOVAL)
-    }
-    for key in removed:
-        merged.net_devices[REMOVAL + key].SetInParent()
-    for key, device in changes.net_devices.items():
-        if key.startswith(REMOVAL):
-            continue
-        if key in removed:
-            claimant.clear(nri_pb2.LinuxNetDevices, key)
-        claimant.claim(nri_pb2.LinuxNetDevices, key)
-        container.net_devices[key].CopyFrom(device)
-        merged.net_devices[key].CopyFrom(device)
+    def _merge_args(self, claimant: Claimant, args: Sequence[str]) -> None:
+        if args[0] == "":  # replace them even if they have an owner
+            claimant.clear(nri_pb2.Args)
+            args = args[1:]
+        claimant.claim(nri_pb2.Args)
+        self.container.args[:] = args
+        self.adjustment.args[:] = args
 
 
 def _merge_rdt(
@@ -207,45 +156,3 @@ def _merge_rdt(
         if changes.HasField(name):
             claimant.claim(field)
             put(getattr(merged.rdt, name), getattr(changes, name))
-
-
-def _merge_additions(
-    claimant: Claimant,
-    changes: nri_pb2.ContainerAdjustment,
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
-) -> None:
-    for rlimit in changes.rlimits:
-        claimant.claim(nri_pb2.Rlimits, rlimit.type)
-        container.rlimits.append(rlimit)
-        merged.rlimits.append(rlimit)
-    for device in changes.CDI_devices:
-        claimant.claim(nri_pb2.CdiDevices, device.name)
-        merged.CDI_devices.append(device)
-
-
-def _merge_args(
-    claimant: Claimant,
-    changes: nri_pb2.ContainerAdjustment,
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
-) -> None:
-    args: Iterable[str] = changes.args
-    if not changes.args:
-        return
-    if changes.args[0] == "":  # replace them even if they have an owner
-        claimant.clear(nri_pb2.Args)
-        args = changes.args[1:]
-    claimant.claim(nri_pb2.Args)
-    container.args[:] = args
-    merged.args[:] = args
-
-
-_MERGES: Final = (
-    _merge_annotations,
-    _merge_lists,
-    _merge_hooks,
-    _merge_linux,
-    _merge_additions,
-    _merge_args,
-)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from typing import Final
 
 from nri_proto import nri_pb2
@@ -12,7 +12,8 @@ REMOVAL: Final = "-"
 
 
 def merge_strings(
-    claim: tuple[Claimant, int],
+    claimant: Claimant,
+    field: int,
     changes: Mapping[str, str],
     seen: MutableMapping[str, str],
     merged: MutableMapping[str, str],
@@ -21,18 +22,26 @@ def merge_strings(
 
     The next plugin still sees entries that are only removed.
     """
-    claimant, field = claim
-    removed = _removed(changes)
-    for key in removed:
+    for key in _claim_keys(claimant, field, changes, changes):
         merged[REMOVAL + key] = ""
     for key, value in changes.items():
-        if key.startswith(REMOVAL):
-            continue
-        if key in removed:
-            claimant.clear(field, key)
-        claimant.claim(field, key)
-        seen[key] = value
-        merged[key] = value
+        if not key.startswith(REMOVAL):
+            seen[key] = merged[key] = value
+
+
+def merge_net_devices(
+    claimant: Claimant,
+    changes: Mapping[str, nri_pb2.LinuxNetDevice],
+    container: nri_pb2.LinuxContainer,
+    merged: nri_pb2.LinuxContainerAdjustment,
+) -> None:
+    """Merge network devices as `merge_strings` does."""
+    for key in _claim_keys(claimant, nri_pb2.LinuxNetDevices, changes, changes):
+        merged.net_devices[REMOVAL + key].SetInParent()
+    for key, device in changes.items():
+        if not key.startswith(REMOVAL):
+            container.net_devices[key].CopyFrom(device)
+            merged.net_devices[key].CopyFrom(device)
 
 
 def merge_mounts(
@@ -43,21 +52,16 @@ def merge_mounts(
 ) -> None:
     """Merge mounts by destination; a lone removal is passed on to the runtime."""
     mounts = {mount.destination: mount for mount in changes}
-    removed = _removed(mounts)
-    for key in removed & {mount.destination for mount in merged.mounts}:
-        claimant.clear(nri_pb2.Mounts, key)
-    keep = [mount for mount in merged.mounts if mount.destination not in removed]
-    seen = [
-        mount
-        for mount in container.mounts
-        if mount.destination not in removed | mounts.keys()
-    ]
+    keys = [mount.destination for mount in changes]
+    before = [mount.destination for mount in merged.mounts]
+    removed = _claim_keys(claimant, nri_pb2.Mounts, keys, before)
+    kept = [mount for mount in merged.mounts if mount.destination not in removed]
+    gone = removed | mounts.keys()
+    seen = [mount for mount in container.mounts if mount.destination not in gone]
     added = [mount for mount in changes if not mount.destination.startswith(REMOVAL)]
-    for mount in added:
-        claimant.claim(nri_pb2.Mounts, mount.destination)
     lone = [mounts[REMOVAL + key] for key in removed if key not in mounts]
     merged.ClearField("mounts")
-    merged.mounts.extend([*keep, *added, *lone])
+    merged.mounts.extend([*kept, *added, *lone])
     container.ClearField("mounts")
     container.mounts.extend([*seen, *added])
 
@@ -69,67 +73,67 @@ def merge_env(
     merged: nri_pb2.ContainerAdjustment,
 ) -> None:
     """Merge variables by name; a lone removal is lost, in every release."""
-    names = {variable.key for variable in changes}
-    removed = _removed(names)
-    for key in removed & {variable.key for variable in merged.env}:
-        claimant.clear(nri_pb2.Env, key)
-    keep = [variable for variable in merged.env if variable.key not in removed]
-    seen = [
-        text for text in container.env if text.partition("=")[0] not in removed | names
-    ]
+    names = [variable.key for variable in changes]
+    before = [variable.key for variable in merged.env]
+    removed = _claim_keys(claimant, nri_pb2.Env, names, before)
+    kept = [variable for variable in merged.env if variable.key not in removed]
+    gone = removed.union(names)
+    seen = [text for text in container.env if text.partition("=")[0] not in gone]
     added = [variable for variable in changes if not variable.key.startswith(REMOVAL)]
-    for variable in added:
-        claimant.claim(nri_pb2.Env, variable.key)
     merged.ClearField("env")
-    merged.env.extend([*keep, *added])
+    merged.env.extend([*kept, *added])
     container.env[:] = [*seen, *(f"{item.key}={item.value}" for item in added)]
 
 
 def merge_devices(
     claimant: Claimant,
     changes: Iterable[nri_pb2.LinuxDevice],
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
+    container: nri_pb2.LinuxContainer,
+    merged: nri_pb2.LinuxContainerAdjustment,
 ) -> None:
     """Merge devices by path; a lone removal is lost, in every release."""
-    paths = {device.path for device in changes}
-    if not paths:
-        return
-    removed = _removed(paths)
-    for key in removed & {device.path for device in merged.linux.devices}:
-        claimant.clear(nri_pb2.Devices, key)
-    keep = [item for item in merged.linux.devices if item.path not in removed]
-    seen = [
-        device
-        for device in container.linux.devices
-        if device.path not in removed | paths
-    ]
+    paths = [device.path for device in changes]
+    before = [device.path for device in merged.devices]
+    removed = _claim_keys(claimant, nri_pb2.Devices, paths, before)
+    kept = [device for device in merged.devices if device.path not in removed]
+    gone = removed.union(paths)
+    seen = [device for device in container.devices if device.path not in gone]
     added = [device for device in changes if not device.path.startswith(REMOVAL)]
-    for device in added:
-        claimant.claim(nri_pb2.Devices, device.path)
-    merged.linux.ClearField("devices")
-    merged.linux.devices.extend([*keep, *added])
-    container.linux.ClearField("devices")
-    container.linux.devices.extend([*seen, *added])
+    merged.ClearField("devices")
+    merged.devices.extend([*kept, *added])
+    container.ClearField("devices")
+    container.devices.extend([*seen, *added])
 
 
 def merge_namespaces(
     claimant: Claimant,
     changes: Iterable[nri_pb2.LinuxNamespace],
-    container: nri_pb2.Container,
-    merged: nri_pb2.ContainerAdjustment,
+    container: nri_pb2.LinuxContainer,
+    merged: nri_pb2.LinuxContainerAdjustment,
 ) -> None:
     """Merge namespaces by type; a removal claims it, so no other plugin can set it."""
     for namespace in changes:
         kind = namespace.type.removeprefix(REMOVAL)
         claimant.claim(nri_pb2.Namespace, kind)
-        others = [item for item in container.linux.namespaces if item.type != kind]
-        container.linux.ClearField("namespaces")
-        container.linux.namespaces.extend(others)
+        others = [item for item in container.namespaces if item.type != kind]
+        container.ClearField("namespaces")
+        container.namespaces.extend(others)
         if kind == namespace.type:
-            container.linux.namespaces.append(namespace)
-        merged.linux.namespaces.append(namespace)
+            container.namespaces.append(namespace)
+        merged.namespaces.append(namespace)
 
 
-def _removed(keys: Iterable[str]) -> set[str]:
-    return {key.removeprefix(REMOVAL) for key in keys if key.startswith(REMOVAL)}
+def _claim_keys(
+    claimant: Claimant, field: int, keys: Collection[str], clearable: Collection[str]
+) -> set[str]:
+    """Claim the keys of a reply; return those that it removes.
+
+    Only of *clearable* keys a removal also removes the owner.
+    """
+    removed = {key.removeprefix(REMOVAL) for key in keys if key.startswith(REMOVAL)}
+    for key in removed.intersection(clearable):
+        claimant.clear(field, key)
+    for key in keys:
+        if not key.startswith(REMOVAL):
+            claimant.claim(field, key)
+    return removed

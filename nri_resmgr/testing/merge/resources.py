@@ -42,7 +42,6 @@ class Claimant(msgspec.Struct, frozen=True):
 
     Attributes:
         owners: Keeps its claims.
-        container_id: The container.
         plugin: Full name of the plugin.
     """
 

@@ -37,13 +37,8 @@ class UpdateMerge:
     @property
     def updates(self) -> Sequence[nri_pb2.ContainerUpdate]:
         """All updates; that of the requested container, if plugins changed it, last."""
-        others = [
-            update
-            for container_id, update in self._updates.items()
-            if container_id != self._updating
-        ]
-        touched = self._updates.get(self._updating)
-        return others if touched is None else [*others, touched]
+        updates = self._updates.values()
+        return sorted(updates, key=lambda one: one.container_id == self._updating)
 
     def apply(self, plugin: str, updates: Iterable[nri_pb2.ContainerUpdate]) -> None:
         """Merge the updates of one plugin's reply.
@@ -67,12 +62,8 @@ class UpdateMerge:
         container_id = update.container_id
         if self._creating and container_id == self._creating:
             raise UpdateDuringCreation(plugin, container_id)
-        entry = self._updates.get(container_id)
-        if entry is None:
-            entry = nri_pb2.ContainerUpdate(
-                container_id=container_id, ignore_failure=update.ignore_failure
-            )
-            self._updates[container_id] = entry
+        empty = nri_pb2.ContainerUpdate(container_id=container_id, ignore_failure=True)
+        entry = self._updates.setdefault(container_id, empty)
         entry.ignore_failure = entry.ignore_failure and update.ignore_failure
         return entry
 

@@ -14,11 +14,7 @@ class Killed(BaseException):
 
 
 class Faults:
-    """Counts steps, and lets one of them fail, or all from one on.
-
-    Attributes:
-        steps: Number of steps so far.
-    """
+    """Counts steps, and lets one of them fail, or all from one on."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -27,13 +23,7 @@ class Faults:
         self._killed_at: int | None = None
 
     def fail(self, at: int, number: int, *, and_all_after: bool = False) -> None:
-        """Let a future step fail.
-
-        Args:
-            at: Its number; 0 is the next one.
-            number: The errno.
-            and_all_after: Let all later steps fail, too.
-        """
+        """Let step *at* from now fail with errno *number*; 0 is the next step."""
         if and_all_after:
             self._all_from = self.steps + at, number
         self._fails[self.steps + at] = number

@@ -26,8 +26,6 @@ class Operation(msgspec.Struct, frozen=True):
 
     Attributes:
         what: ``write``, ``mkdir`` or ``rmdir``.
-        path: The file or folder.
-        text: The written text.
         locked: Whether the program held the lock.
     """
 
@@ -45,8 +43,6 @@ class Resctrl:
 
     Attributes:
         state: Groups and threads; tests may read and change them.
-        commands: Operations so far.
-        faults: Lets operations fail.
         broken: Errno by path of files that cannot be read.
         locked_by_others: Whether another program holds the lock.
     """

@@ -89,7 +89,7 @@ class Hardware(msgspec.Struct, frozen=True):
 
     @property
     def in_mbps(self) -> bool:
-        """Whether bandwidth is in MiB/s."""
+        """True if bandwidth is in MiB/s."""
         return "mba_MBps" in self.options
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -16,6 +17,7 @@ _U32: Final = (1 << 32) - 1
 Line = tuple[str, dict[int, int]]
 
 
+@dataclass(eq=False)
 class KernelRefusal(Exception):
     """The kernel rejects an operation.
 
@@ -24,10 +26,8 @@ class KernelRefusal(Exception):
         status: Text of ``last_cmd_status``.
     """
 
-    def __init__(self, number: int, status: str = "ok") -> None:
-        super().__init__(number, status)
-        self.number = number
-        self.status = status
+    number: int
+    status: str = "ok"
 
 
 def read_lines(text: str, hardware: Hardware) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
@@ -11,19 +12,13 @@ from nri_resmgr.testing.resctrl.lines import show
 from nri_resmgr.testing.resctrl.state import GroupKey, State
 
 MONITORS: Final = "mon_groups"
-_DATA: Final = "mon_data"
 
 # Entries of a folder: the reader of a file; None for a folder.
 Folder = dict[str, Callable[[], str] | None]
 
 
 def folders_of(state: State, status: Callable[[], str]) -> Mapping[str, Folder]:
-    """Return all folders by path; empty for the root.
-
-    Args:
-        state: The groups.
-        status: Reads ``info/last_cmd_status``.
-    """
+    """Return all folders by path; *status* reads ``info/last_cmd_status``."""
     folders: dict[str, Folder] = {}
     for name, group in state.groups.items():
         _add_group(folders, state, (name, ""))
@@ -48,20 +43,19 @@ def _add_group(folders: dict[str, Folder], state: State, place: GroupKey) -> Non
     if state.hardware.rmids:
         if not monitor:
             _add_folder(folders, f"{path}{MONITORS}")
-        for cache in state.hardware.domains:
-            _add_counters(folders, f"{path}{_DATA}/mon_L3_{cache:02}", state, place)
+        _add_counters(folders, f"{path}mon_data", state, place)
 
 
 def _add_counters(
     folders: dict[str, Folder], path: str, state: State, place: GroupKey
 ) -> None:
-    cache = int(path.rpartition("_")[2])
-    for event in FEATURES:
+    for cache, event in itertools.product(state.hardware.domains, FEATURES):
+        folder = f"{path}/mon_L3_{cache:02}"
         read = partial(_count, state, place, cache, event)
-        _add(folders, f"{path}/{event}", read)
+        _add(folders, f"{folder}/{event}", read)
         if state.hardware.clusters > 1:
             for cluster in range(state.hardware.clusters):
-                _add(folders, f"{path}/mon_sub_L3_{cluster:02}/{event}", read)
+                _add(folders, f"{folder}/mon_sub_L3_{cluster:02}/{event}", read)
 
 
 def _add(folders: dict[str, Folder], path: str, read: Callable[[], str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import attrs
@@ -88,12 +88,12 @@ class State:
     def remove_group(self, name: str) -> None:
         """Remove a group; its threads move to the root group."""
         del self.groups[name]
-        self._move_all({place for place in self._places() if place[0] == name}, ROOT)
+        self._move_all(lambda place: place[0] == name, ROOT)
 
     def remove_monitor(self, group: str, name: str) -> None:
         """Remove a monitoring group; its threads move to its control group."""
         self.groups[group].monitors.remove(name)
-        self._move_all({(group, name)}, (group, ""))
+        self._move_all(lambda place: place == (group, name), (group, ""))
 
     def set_schemata(self, name: str, text: str) -> None:
         """Change the schemata of a group by all lines, or none."""
@@ -156,15 +156,11 @@ class State:
         found = [self.counts.get(((place[0], m), cache, event), 0) for m in monitors]
         return own + sum(one for one in found if isinstance(one, int))
 
-    def _places(self) -> set[GroupKey]:
-        counted = {place for place, _, _ in self.counts}
-        return {*self.threads.values(), *counted}
-
-    def _move_all(self, gone: set[GroupKey], to: GroupKey) -> None:
+    def _move_all(self, is_gone: Callable[[GroupKey], bool], to: GroupKey) -> None:
         for task, place in self.threads.items():
-            if place in gone:
+            if is_gone(place):
                 self.threads[task] = to
-        self.counts = {k: v for k, v in self.counts.items() if k[0] not in gone}
+        self.counts = {k: v for k, v in self.counts.items() if not is_gone(k[0])}
 
     def _take_rmid(self) -> None:
         used = sum(1 + len(group.monitors) for group in self.groups.values())
@@ -179,8 +175,7 @@ class State:
             for name, ways in hardware.caches.items()
         }
         if hardware.throttle is not None:
-            limit = hardware.default_bandwidth
-            values["MB"] = dict.fromkeys(hardware.domains, limit)
+            values["MB"] = dict.fromkeys(hardware.domains, hardware.default_bandwidth)
         return values
 
     def _initial(self) -> Values:

@@ -21,7 +21,7 @@ def pod(text: object, key: str = OURS) -> Pod:
     return Pod(id="p1", name="shop", namespace="sales", annotations={key: annotation})
 
 
-def told(**amounts: object) -> Requests:
+def given(**amounts: object) -> Requests:
     return Requests(source=RequestOrigin.ANNOTATION, **amounts)  # type: ignore[arg-type] # by name
 
 
@@ -37,7 +37,7 @@ WEB = {
     },
     "claims": [{"name": "x"}],
 }
-WEB_ASKS = told(
+WEB_ASKS = given(
     cpu=MilliCpus(1),
     cpu_limit=MilliCpus(1500),
     memory=Bytes(GIB),
@@ -45,7 +45,7 @@ WEB_ASKS = told(
     hugepages=(HugePages(Bytes(2 * MIB), 3), HugePages(Bytes(GIB), 1)),
     extended={"vendor.com/gpu": 2},
 )
-HALF = told(cpu=MilliCpus(500), cpu_limit=MilliCpus(500))
+HALF = given(cpu=MilliCpus(500), cpu_limit=MilliCpus(500))
 HALF_WRITTEN = {"limits": {"cpu": "500m"}}
 POD_WRITTEN = {"limits": {"cpu": "4", "memory": "9"}}
 OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
@@ -65,7 +65,7 @@ OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
         ),
         pytest.param(
             {"containers": {"web": {}}},
-            DeclaredRequests(containers={"web": told()}),
+            DeclaredRequests(containers={"web": given()}),
             id="a container that asks for nothing",
         ),
         pytest.param(
@@ -75,7 +75,7 @@ OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
         ),
         pytest.param(
             {"containers": {"web": {"requests": {"cpu": 2}, "limits": {"cpu": 0}}}},
-            DeclaredRequests(containers={"web": told(cpu=MilliCpus(2000))}),
+            DeclaredRequests(containers={"web": given(cpu=MilliCpus(2000))}),
             id="numbers are quantities, and a limit of zero is none",
         ),
         pytest.param(
@@ -92,15 +92,19 @@ OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
             {"pod": POD_WRITTEN, "containers": {"a": {}, "b": OWN_LIMITS}},
             DeclaredRequests(
                 containers={
-                    "a": told(cpu_limit=MilliCpus(4000), memory_limit=Bytes(9)),
-                    "b": told(
+                    "a": given(
+                        cpu=MilliCpus(4000),
+                        cpu_limit=MilliCpus(4000),
+                        memory_limit=Bytes(9),
+                    ),
+                    "b": given(
                         cpu=MilliCpus(500),
                         cpu_limit=MilliCpus(500),
                         memory=Bytes(8),
                         memory_limit=Bytes(8),
                     ),
                 },
-                pod=told(
+                pod=given(
                     cpu=MilliCpus(4000),
                     cpu_limit=MilliCpus(4000),
                     memory=Bytes(9),
@@ -125,8 +129,8 @@ def test_both_keys_are_read_and_ours_counts() -> None:
         AnnotationSource().pod_requests(Pod(id="p", annotations=both)),
         AnnotationSource().pod_requests(Pod(id="p", annotations={"x": "{}"})),
     ] == [
-        DeclaredRequests(containers={"a": told()}),
-        DeclaredRequests(containers={"b": told()}),
+        DeclaredRequests(containers={"a": given()}),
+        DeclaredRequests(containers={"b": given()}),
         None,
     ]
 
@@ -209,23 +213,3 @@ def test_a_report_is_short_whatever_the_annotation() -> None:
         AnnotationSource().pod_requests(pod(content))
 
     assert len(str(logs)) < 1000
-
-
-def test_a_pod_is_forgotten_when_told_or_not_among_those_that_live() -> None:
-    source = AnnotationSource()
-    old, new = DeclaredRequests(containers={"a": told()}), DeclaredRequests()
-
-    answers = [source.pod_requests(pod({"containers": {"a": {}}}))]
-    answers.append(source.pod_requests(pod({})))
-    source.keep_only({"p1"})
-    answers.append(source.pod_requests(pod({})))
-    source.keep_only({"p2"})
-    answers.append(source.pod_requests(pod({})))
-    source.forget("p1")
-    answers.append(source.pod_requests(pod({"containers": {"a": {}}})))
-
-    assert answers == [old, old, old, new, old]
-
-
-def test_forgetting_a_pod_that_nobody_knows() -> None:
-    AnnotationSource().forget("p1")

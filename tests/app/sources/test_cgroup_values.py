@@ -37,7 +37,7 @@ FULL_VALUES = CgroupValues(1024, 50_000, 100_000, 7, 5, 900, (HugePages(TWO_MB, 
 @pytest.mark.parametrize(
     ("one", "expected"),
     [
-        pytest.param(Container("c"), CgroupValues(), id="nothing told"),
+        pytest.param(Container("c"), CgroupValues(), id="no values"),
         pytest.param(container(None, 5), CgroupValues(oom_score_adj=5), id="a score"),
         pytest.param(container(FULL, 900), FULL_VALUES, id="everything"),
     ],
@@ -92,7 +92,7 @@ def test_shares_that_may_be_ours_do_not_count(
     [
         pytest.param(LinuxCpu(shares=512), None, 1536, id="ours"),
         pytest.param(LinuxCpu(shares=1536), None, 1536, id="the kubelet's of before"),
-        pytest.param(LinuxCpu(), None, 1536, id="not told"),
+        pytest.param(LinuxCpu(), None, 1536, id="unset"),
         pytest.param(LinuxCpu(shares=2048), None, 2048, id="resized"),
         pytest.param(LinuxCpu(512, 150_000), 1500, 1536, id="ours, within the limit"),
         pytest.param(LinuxCpu(512, 250_000), 1500, 512, id="another limit"),
@@ -133,7 +133,7 @@ def test_memory_qos(unified: dict[str, str], floor: int) -> None:
     [
         pytest.param([("2MB", 0)], (), id="none allowed"),
         pytest.param([("2MB", (1 << 64) - 1)], (), id="unlimited"),
-        pytest.param([("two", 1 << 21)], (), id="a size that nobody knows"),
+        pytest.param([("two", 1 << 21)], (), id="an unknown size"),
         pytest.param([("64KB", 1 << 16)], (HugePages(Bytes(1 << 16), 1),), id="small"),
         pytest.param(
             [("1GB", 1 << 30), ("2MB", 1 << 22)],
@@ -145,7 +145,7 @@ def test_memory_qos(unified: dict[str, str], floor: int) -> None:
 def test_huge_pages(
     limits: list[tuple[str, int]], pages: tuple[HugePages, ...]
 ) -> None:
-    told = tuple(HugepageLimit(size, limit) for size, limit in limits)
-    one = container(LinuxResources(hugepage_limits=told))
+    given = tuple(HugepageLimit(size, limit) for size, limit in limits)
+    one = container(LinuxResources(hugepage_limits=given))
 
     assert cgroup_values(one).hugepages == pages

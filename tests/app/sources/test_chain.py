@@ -7,7 +7,8 @@ import pytest
 import structlog
 
 from nri_resmgr.app.requests import ANNOTATIONS, AnnotationSource, RequestSources
-from nri_resmgr.policy.events import RequestOrigin
+from nri_resmgr.app.requests.declared_requests import NOTHING_DECLARED
+from nri_resmgr.policy.events import ContainerSpec, RequestOrigin
 from nri_resmgr.policy.reconstruct import CgroupValues, Requests
 from nri_resmgr.stub.model import LinuxCpu, LinuxPod, LinuxResources, Pod
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
@@ -85,7 +86,7 @@ WEB = Requests(
             msgspec.structs.replace(
                 WEB, cpu=MilliCpus(1000), source=RequestOrigin.STALE
             ),
-            id="one that has been resized",
+            id="one whose annotation never agreed",
         ),
     ],
 )
@@ -95,7 +96,7 @@ def test_where_amounts_come_from(
     assert chain().requests_of(pod(), name, values, B) == expected
 
 
-def test_without_sources_the_cgroup_tells() -> None:
+def test_without_sources_the_cgroup_reports() -> None:
     values = CgroupValues(shares=1024)
 
     assert RequestSources().requests_of(pod(), "web", values, B) == Requests(
@@ -103,7 +104,7 @@ def test_without_sources_the_cgroup_tells() -> None:
     )
 
 
-def test_without_an_annotation_the_cgroup_tells() -> None:
+def test_without_an_annotation_the_cgroup_reports() -> None:
     values = CgroupValues(shares=1024)
 
     assert chain().requests_of(Pod(id="p1"), "web", values, B) == Requests(
@@ -111,14 +112,13 @@ def test_without_an_annotation_the_cgroup_tells() -> None:
     )
 
 
-def test_stale_containers_are_counted_once_each_and_a_pod_warned_of_once() -> None:
+def test_a_pod_with_stale_containers_is_warned_of_once() -> None:
     sources, other = chain(), CgroupValues(shares=5)
 
     with structlog.testing.capture_logs() as logs:
         for name in ("web", "web", "db"):
             sources.requests_of(pod(), name, other, B)
 
-    assert sources.stale == 2
     assert logs == [
         {
             "event": "requests.stale",
@@ -130,13 +130,13 @@ def test_stale_containers_are_counted_once_each_and_a_pod_warned_of_once() -> No
     ]
 
 
-@pytest.mark.parametrize("gone", ["told", "seen"])
+@pytest.mark.parametrize("gone", ["reported", "seen"])
 def test_the_next_pod_of_an_id_is_warned_of_again(gone: str) -> None:
     sources, other = chain(), CgroupValues(shares=5)
 
     with structlog.testing.capture_logs() as logs:
         sources.requests_of(pod(), "web", other, B)
-        if gone == "told":
+        if gone == "reported":
             sources.forget("p1")
         else:
             sources.keep_only(())
@@ -151,7 +151,7 @@ def test_the_next_pod_of_an_id_is_warned_of_again(gone: str) -> None:
 @pytest.mark.parametrize(
     ("shares", "names"),
     [
-        pytest.param(0, ["log", "web", "db"], id="nothing is told"),
+        pytest.param(0, ["log", "web", "db"], id="nothing is reported"),
         pytest.param(2048, ["log", "web", "db"], id="the init container asks for most"),
         pytest.param(3073, ["log", "web", "db"], id="all are sidecars"),
         pytest.param(2047, [], id="less than the init container"),
@@ -164,10 +164,10 @@ def test_expected_containers_stand_if_the_pods_shares_allow_it(
     sources = chain()
 
     with structlog.testing.capture_logs() as logs:
-        expected = sources.expected(pod(shares))
+        expected = sources.declared(pod(shares)).lasting
 
     assert list(expected) == names
-    assert (sources.stale, len(logs)) == ((0, 0) if names else (1, 1))
+    assert len(logs) == (0 if names else 1)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_pod_that_asks_for_itself(shares: int, names: list[str]) -> None:
     text = json.dumps({"pod": asks("4"), "containers": {"web": asks("1")}})
 
     with structlog.testing.capture_logs():
-        assert list(chain().expected(pod(shares, text))) == names
+        assert list(chain().declared(pod(shares, text)).lasting) == names
 
 
 def test_the_oom_score_of_a_pod_that_asks_for_itself_may_be_lower() -> None:
@@ -192,5 +192,48 @@ def test_the_oom_score_of_a_pod_that_asks_for_itself_may_be_lower() -> None:
     assert found.source is RequestOrigin.ANNOTATION
 
 
-def test_nothing_is_expected_where_nobody_knows() -> None:
-    assert chain().expected(Pod(id="p1")) == {}
+def test_nothing_is_expected_where_nothing_knows() -> None:
+    assert chain().declared(Pod(id="p1")) == NOTHING_DECLARED
+
+
+@pytest.mark.parametrize(
+    "known", [None, ContainerSpec(id="c1", source=RequestOrigin.ANNOTATION)]
+)
+def test_a_resize_is_not_stale(known: ContainerSpec | None) -> None:
+    sources = chain()
+    if known is None:
+        sources.requests_of(pod(), "web", CgroupValues(shares=2), B)
+    more = msgspec.structs.replace(
+        WEB, cpu=MilliCpus(1000), source=RequestOrigin.RESIZED
+    )
+
+    with structlog.testing.capture_logs() as logs:
+        first = sources.requests_of(pod(), "web", CgroupValues(shares=1024), B, known)
+        # The next container of that name has the new values from the beginning.
+        again = sources.requests_of(pod(), "web", CgroupValues(shares=1024), B)
+        back = sources.requests_of(pod(), "web", CgroupValues(shares=2), B)
+
+    assert (logs, first, again, back) == ([], more, more, WEB)
+
+
+def test_a_resize_of_another_container_proves_nothing() -> None:
+    sources = chain()
+    sources.requests_of(pod(), "web", CgroupValues(shares=2), B)
+
+    found = sources.requests_of(pod(), "db", CgroupValues(shares=1024), B)
+
+    assert found.source is RequestOrigin.STALE
+
+
+@pytest.mark.parametrize("gone", ["reported", "seen"])
+def test_the_next_pod_of_an_id_is_not_trusted(gone: str) -> None:
+    sources = chain()
+    sources.requests_of(pod(), "web", CgroupValues(shares=2), B)
+
+    if gone == "reported":
+        sources.forget("p1")
+    else:
+        sources.keep_only(())
+
+    found = sources.requests_of(pod(), "web", CgroupValues(shares=1024), B)
+    assert found.source is RequestOrigin.STALE

@@ -11,13 +11,15 @@ import yaml
 from nri_resmgr.classes.blockio import (
     BlockDevice,
     BlockIoClass,
+    BlockIoConfig,
     DeviceNumber,
     Features,
     MatchedDevices,
     patterns_of,
     resolve,
 )
-from nri_resmgr.config.blockio import read_block_io
+from nri_resmgr.config.blockio import read_block_io_classes
+from nri_resmgr.config.table import Table
 
 CASES = Path(__file__).parent / "cases"
 
@@ -64,8 +66,12 @@ def devices_of(pattern: str) -> MatchedDevices:
     )
 
 
+def classes_of(document: object) -> BlockIoConfig:
+    return read_block_io_classes(Table.read(document, "Classes"), "Classes")
+
+
 def resolved(document: object) -> dict[str, BlockIoClass]:
-    config = read_block_io(document)
+    config = classes_of(document)
     return resolve(config, {name: devices_of(name) for name in patterns_of(config)})
 
 

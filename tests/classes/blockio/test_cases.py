@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nri_resmgr.config import BadSetting
-from nri_resmgr.config.blockio import read_block_io
-from tests.classes.blockio.samples import CGROUPS, cases, one_class
+from tests.classes.blockio.samples import CGROUPS, cases, classes_of, one_class
 
 
 @pytest.mark.parametrize(
@@ -42,13 +41,13 @@ def test_a_class_writes(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "case", [pytest.param(case, id=name) for name, case in cases("mistakes")]
 )
-def test_a_mistake_is_told_with_its_place(case: dict[str, Any]) -> None:
+def test_a_mistake_is_reported_with_its_place(case: dict[str, Any]) -> None:
     with pytest.raises(BadSetting) as error:
-        read_block_io(case["document"])
+        classes_of(case["document"])
 
     assert str(error.value) == case["error"]
 
 
 def test_an_empty_file_has_no_classes() -> None:
-    assert read_block_io(None) == {}
-    assert read_block_io({"classes": None}) == {}
+    assert classes_of(None) == {}
+    assert classes_of({"Classes": None}) == {}

@@ -1,4 +1,4 @@
-"""Changes of the class of a running container, and what a runtime is told."""
+"""Changes of the class of a running container, and what is sent to a runtime."""
 
 from __future__ import annotations
 
@@ -81,18 +81,18 @@ def test_a_change_writes(
     assert changes(before, after, CGROUPS[cgroup]) == written
 
 
-def test_a_runtime_is_told_one_line_of_a_file_and_the_rest_is_ours() -> None:
-    told = one_class(FAST).unified(CGROUPS["v2"])
+def test_a_runtime_is_sent_one_line_of_a_file_and_the_rest_is_ours() -> None:
+    sent = one_class(FAST).unified(CGROUPS["v2"])
 
-    assert told == Unified(
+    assert sent == Unified(
         {"io.max": "8:0 rbps=100", "io.weight": "8990"}, {"io.max": ("8:16 rbps=100",)}
     )  # 890 * 9999 // 990 + 1 = 8989 + 1
 
 
-def test_a_runtime_that_writes_by_line_is_told_everything() -> None:
-    told = one_class(FAST).unified(CGROUPS["v2"], by_line=True)
+def test_a_runtime_that_writes_by_line_is_sent_everything() -> None:
+    sent = one_class(FAST).unified(CGROUPS["v2"], by_line=True)
 
-    assert told == Unified(
+    assert sent == Unified(
         {"io.max": "8:0 rbps=100\n8:16 rbps=100", "io.weight": "8990"}, {}
     )
 
@@ -135,7 +135,7 @@ def test_in_version_1_everything_is_ours() -> None:
         ),
     ],
 )
-def test_features_are_told_by_files(
+def test_features_are_reported_by_files(
     present: set[str],
     is_v2: bool,  # noqa: FBT001 - a column of the table
     features: Features,

@@ -42,7 +42,7 @@ def test_control_says(text: str, control: BlockIoControl) -> None:
     assert read(text) == control
 
 
-def test_a_mistake_in_a_class_is_told_with_its_place() -> None:
+def test_a_mistake_in_a_class_is_reported_with_its_place() -> None:
     with pytest.raises(BadSetting) as error:
         read("blockio: {classes: {a: [{Weight: 5}]}}")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 
 from nri_resmgr.classes.blockio import IoLimits, ParameterSet
-from nri_resmgr.config.blockio import read_block_io
+from tests.classes.blockio.samples import classes_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "blockio.md"
 
@@ -26,7 +26,7 @@ def test_the_file_of_the_page_is_read() -> None:
     [text] = re.findall(r"(?ms)^```yaml\n(.*?)```", PAGE.read_text())
 
     devices = ("/dev/sd[a-z]", "/dev/disk/by-id/ata-x")
-    assert read_block_io(yaml.safe_load(text)) == {
+    assert classes_of(yaml.safe_load(text)) == {
         "slow": (
             ParameterSet(devices, IoLimits(50, 60_000_000, 40 << 20, 10_000, 5_000)),
             ParameterSet((), IoLimits(400)),

@@ -64,11 +64,11 @@ def test_of_each_parameter_of_each_device_the_last_word_counts(
                 )
                 for field in FIELDS
             }
-    told = {
+    sent = {
         one.device.name: {field: getattr(one.limits, field) for field in FIELDS}
         for one in found.devices
     }
-    assert told == expected
+    assert sent == expected
     plain = [one.limits.weight for one in some if not one.patterns]
     said = [weight for weight in plain if weight is not None]
     assert found.weight == (said[-1] if said else None)
@@ -120,19 +120,19 @@ def test_the_runtime_and_we_together_write_everything(
     features: Features,
     by_line: bool,  # noqa: FBT001 - hypothesis hands it over
 ) -> None:
-    told = class_of(some).unified(features, by_line=by_line)
+    sent = class_of(some).unified(features, by_line=by_line)
     runtime = KernelCgroup(features)
-    for file, text in told.values.items():
+    for file, text in sent.values.items():
         # An old runc and crun write a value as it is.
         for line in text.split("\n") if by_line else [text]:
             runtime.write(file, line)
-    runtime.write_all(told.rest)
+    runtime.write_all(sent.rest)
     at_once = KernelCgroup(features)
     at_once.write_all(class_of(some).files(features))
 
     assert runtime.values == at_once.values
-    assert not (by_line and features.is_v2 and told.rest)
-    assert features.is_v2 or not told.values
+    assert not (by_line and features.is_v2 and sent.rest)
+    assert features.is_v2 or not sent.values
 
 
 @given(classes)

@@ -1,4 +1,4 @@
-"""Drawn CPU classes, machines, and who is in which class."""
+"""Drawn CPU classes, machines, and members of classes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CLASSES = st.fixed_dictionaries(
 
 
 def sets(homes: list[str]) -> dict[str, CpuSet]:
-    """Tell the members of each class, given the class of each CPU in turn."""
+    """Return the members of each class, given the class of each CPU in turn."""
     return {
         name: CpuSet.from_iterable(
             cpu for cpu, home in enumerate(homes) if home == name

@@ -53,7 +53,7 @@ SERVER = CpuKnobFacts(
     cores=(cpus("0,4"), cpus("1,5"), cpus("2,6"), cpus("3,7")),
 )
 
-#  two CPUs share a frequency, and the driver tells little
+#  two CPUs share a frequency, and the driver reports little
 OLD = CpuKnobFacts(
     policies=(
         policy(

@@ -1,4 +1,4 @@
-"""What is told of classes that a machine cannot do, or not quite."""
+"""What is reported of classes that a machine cannot do, or not quite."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
 
 
 @pytest.mark.parametrize(
-    ("facts", "requests", "told"),
+    ("facts", "requests", "reported"),
     [
         pytest.param(
             SERVER,
@@ -244,18 +244,18 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
         ),
     ],
 )
-def test_what_cannot_be_done_is_told(
-    facts: CpuKnobFacts, requests: dict[str, object], told: str
+def test_what_cannot_be_done_is_reported(
+    facts: CpuKnobFacts, requests: dict[str, object], reported: str
 ) -> None:
     one = CpuClass(name="a", **requests)  # type: ignore[arg-type] # of many kinds
     found = check({"a": one}, facts)
 
     start = "CPU class a, "
     texts = [("! " if p.is_error else "") + str(p).removeprefix(start) for p in found]
-    assert texts == told.splitlines()
+    assert texts == reported.splitlines()
 
 
-def test_who_cannot_lose_turbo_is_told() -> None:
+def test_what_cannot_lose_turbo_is_reported() -> None:
     turbo = FrequencyWord.TURBO
     classes = {
         "fast": CpuClass(name="fast", max=turbo, turbo_priority=1),

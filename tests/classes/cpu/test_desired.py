@@ -129,7 +129,7 @@ PLAIN = named("plain", max=TURBO)
             ((FAST, "0"), (PLAIN, "1")),
             TurboDomain.PACKAGE,
             ["3800000", "2000000"],
-            id="who has less priority has the base frequency",
+            id="less priority has the base frequency",
         ),
         pytest.param(
             ((FAST, "0"), (MEDIUM, "2")),
@@ -153,7 +153,7 @@ PLAIN = named("plain", max=TURBO)
             ((PLAIN, "0"), (named("other", max=TURBO), "1")),
             TurboDomain.PACKAGE,
             ["3800000", "3800000"],
-            id="without priorities nobody loses",
+            id="without priorities no class loses",
         ),
     ],
 )
@@ -163,7 +163,7 @@ def test_turbo_is_for_the_highest_priority_in_use(
     assert list(wanted(SERVER, *pairs, domain=domain).values()) == maxima
 
 
-def test_who_loses_keeps_turbo_where_nobody_knows_the_base_frequency() -> None:
+def test_what_loses_keeps_turbo_where_nothing_knows_the_base_frequency() -> None:
     facts = msgspec.structs.replace(
         SERVER, policies=(policy("0"), policy("1", base=None))
     )
@@ -203,7 +203,7 @@ QUIET = named(
         pytest.param(
             named("silent"),
             {"p0/min_freq": "900000"},
-            id="who leaves a limit alone is not limited by another",
+            id="a class without a limit is not limited by another",
         ),
         pytest.param(
             named("eager", governor="performance"),
@@ -272,7 +272,7 @@ def test_a_machine_without_drivers_has_nothing_to_write() -> None:
     assert wanted(BARE, (msgspec.structs.replace(one, uncore_max=LOW), "0-1")) == {}
 
 
-def test_policies_are_told_that_are_shared_by_different_wishes() -> None:
+def test_policies_are_reported_that_are_shared_by_different_wishes() -> None:
     classes = {
         "quiet": QUIET,
         "same": msgspec.structs.replace(QUIET, name="same", disabled_cstates=("C6",)),

@@ -11,12 +11,8 @@ from hypothesis import strategies as st
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass
 from nri_resmgr.classes.cpu.desired import desired
-from nri_resmgr.classes.cpu.requests import (
-    BadCpuClassRequest,
-    CpuClassRequest,
-    read_cpu_request,
-    with_requests,
-)
+from nri_resmgr.classes.cpu.requests import CpuClassRequest, with_requests
+from nri_resmgr.classes.isolation.values import BadIsolation, read_wake_latency
 from nri_resmgr.values import CpuSet
 from tests.classes.cpu.draws import COUNT, MEMBERS, NAMES
 from tests.classes.cpu.machines import SERVER, cpus, short
@@ -29,7 +25,6 @@ CLASSES = {"fast": FAST}
 @pytest.mark.parametrize(
     ("text", "latency"),
     [
-        pytest.param("", "", id="no annotation"),
         pytest.param("enable", "0", id="all idle states"),
         pytest.param("disable", "n/a", id="none but polling"),
         pytest.param("max_latency:10", "10", id="those out of which it wakes soon"),
@@ -38,21 +33,16 @@ CLASSES = {"fast": FAST}
     ],
 )
 def test_idle_states_are_read(text: str, latency: str) -> None:
-    found = read_cpu_request(cpus("1"), "performance", text)
-
-    assert found == CpuClassRequest(cpus("1"), "performance", latency)
+    assert read_wake_latency(text) == latency
 
 
 @pytest.mark.parametrize(
     "text", ["on", "10", "max_latency:", "max_latency:-1", "max_latency:2147483648"]
 )
 def test_what_is_no_request_is_reported(text: str) -> None:
-    complaint = (
-        "cpu-c-states.crio.io: expected enable, disable or max_latency:MICROSECONDS, "
-        f"not {text!r}"
-    )
-    with pytest.raises(BadCpuClassRequest, match=re.escape(complaint)):
-        read_cpu_request(cpus("1"), "", text)
+    complaint = f"expected enable, disable or max_latency:MICROSECONDS, not {text!r}"
+    with pytest.raises(BadIsolation, match=re.escape(complaint)):
+        read_wake_latency(text)
 
 
 def test_a_wish_is_on_top_of_the_class() -> None:

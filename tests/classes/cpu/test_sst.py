@@ -7,11 +7,7 @@ import pytest
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, FrequencyWord, PctPriority
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
-from nri_resmgr.classes.cpu.sst import (
-    capacity_of,
-    desired_punits,
-    high_priority_classes,
-)
+from nri_resmgr.classes.cpu.sst import desired_punits
 from nri_resmgr.topology.speed_select import (
     Clos,
     ClosOrder,
@@ -140,7 +136,7 @@ def test_numbers_put_only_their_own_cores_into_classes_of_service() -> None:
     )
 
 
-def test_a_class_of_service_that_is_none_moves_nobody() -> None:
+def test_a_class_of_service_that_is_none_moves_nothing() -> None:
     assert wanted(FACTS, (LOST, "0-7")) == (FIRST, SECOND)
 
 
@@ -153,36 +149,3 @@ def test_a_class_of_service_that_is_none_moves_nobody() -> None:
 )
 def test_without_such_classes_nothing_is_wanted(facts: CpuKnobFacts) -> None:
     assert wanted(facts, (PLAIN, "0-7")) == ()
-
-
-@pytest.mark.parametrize(
-    ("classes", "free", "name", "count"),
-    [
-        pytest.param((HIGH, LOW), "0-7", "high", 1 + 2, id="what the punits guarantee"),
-        pytest.param((HIGH, LOW), "4,7", "high", 1 + 1, id="what is free of it"),
-        pytest.param((HIGH, LOW), "4-7", "low", 4, id="low priority has all CPUs"),
-        pytest.param((PLAIN,), "0-7", "plain", 0, id="others have nothing to tell"),
-        pytest.param((ONE, TWO), "0-7", "one", 8, id="the lower limit is no high one"),
-        pytest.param((ONE, TWO), "0-7", "two", 0, id="turbo is off, and not ours"),
-    ],
-)
-def test_how_many_cpus_a_class_can_have(
-    classes: tuple[CpuClass, ...], free: str, name: str, count: int
-) -> None:
-    assert (
-        capacity_of(name, {one.name: one for one in classes}, FACTS, cpus(free))
-        == count
-    )
-
-
-def test_of_equal_limits_the_first_class_of_service_is_the_high_one() -> None:
-    zero = CpuClass(name="zero", sst_clos=0)
-
-    def high(*classes: CpuClass) -> frozenset[str]:
-        return high_priority_classes({one.name: one for one in classes}, FACTS)
-
-    assert high(TWO, zero) == {"zero"}
-    assert high(TWO, ONE) == {"two"}
-    assert high(LOW) == frozenset()
-    assert high(LOST) == frozenset()
-    assert high_priority_classes({"one": ONE}, SERVER) == frozenset()

@@ -1,4 +1,4 @@
-"""What irqbalance leaves alone by itself, and what it has to be told."""
+"""What irqbalance leaves alone by itself, and what has to be sent to it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from nri_resmgr.classes.irq.irqbalance import (
     Bans,
     bans_for,
     bans_of_process,
-    bans_of_reply,
     misplaced_interrupts,
     requests_for,
 )
@@ -81,25 +80,6 @@ def test_what_it_was_started_with(environ: str, arguments: str, expected: Bans) 
     rows, words = environ.replace("|", "\0"), arguments.replace("|", "\0")
 
     assert bans_of_process(rows, words, CpuSet.of(7)) == expected
-
-
-@pytest.mark.parametrize(
-    ("reply", "expected"),
-    [
-        pytest.param("SLEEP 10 BANNED 00000000", bans(), id="nothing"),
-        pytest.param(
-            "SLEEP 2 IRQ 28 LOAD 0 DIFF 0 CLASS 0 IRQ 29 LOAD 9 DIFF 7 CLASS 5 "
-            "BANNED 00000001,00000002",
-            bans("1,32", 28, 29),
-            id="CPUs and interrupts",
-        ),
-        pytest.param("SLEEP 10", None, id="cut"),
-        pytest.param("BANNED ?", None, id="nonsense"),
-        pytest.param("", None, id="silence"),
-    ],
-)
-def test_what_it_says(reply: str, expected: Bans | None) -> None:
-    assert bans_of_reply(reply) == expected
 
 
 @pytest.mark.parametrize(
@@ -213,8 +193,8 @@ def test_a_request_is_not_longer_than_it_reads() -> None:
     requests, left = requests_for(Bans(NO_CPUS, many), Bans())
 
     assert len(requests[1]) <= 480
-    told = [int(word) for word in requests[1].split()[3:]]
-    assert (told, list(left)) == (
-        list(range(1000, 1000 + len(told))),
-        [0, *range(1000 + len(told), 1200)],
+    sent = [int(word) for word in requests[1].split()[3:]]
+    assert (sent, list(left)) == (
+        list(range(1000, 1000 + len(sent))),
+        [0, *range(1000 + len(sent), 1200)],
     )

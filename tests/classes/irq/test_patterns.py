@@ -9,12 +9,11 @@ from nri_resmgr.classes.irq.interrupts import (
     Interrupt,
     changed_since,
     check_allowed,
-    check_pattern,
     controlled,
     is_named,
 )
 from nri_resmgr.values import CpuSet
-from nri_resmgr.values.globs import BadGlob
+from nri_resmgr.values.globs import BadGlob, check_glob
 
 CPUS = CpuSet.of(0, 1)
 TIMER = Interrupt(0, "IO-APIC 2-edge timer", CPUS)
@@ -48,9 +47,9 @@ def test_a_pattern_is_a_number_or_a_glob_of_the_name(
 
 
 def test_a_set_without_an_end_is_refused() -> None:
-    check_pattern("*eth[01]*")
+    check_glob("*eth[01]*")
     with pytest.raises(BadGlob):
-        check_pattern("*eth[01*")
+        check_glob("*eth[01*")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +84,7 @@ def test_a_pattern_may_not_name_what_is_denied(
     try:
         check_allowed(patterns, ALL, ("*nvme*", "*eth*"))
     except DeniedInterrupt as error:
-        found = (error.pattern, error.number)
+        found = (error.pattern, error.interrupt.number)
 
     assert found == denied
 

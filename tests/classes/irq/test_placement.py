@@ -48,7 +48,7 @@ def balloon(cpus: str, claim: str = "", mode: IrqMode | None = None) -> BalloonC
 @pytest.mark.parametrize(
     ("containers", "expected"),
     [
-        pytest.param([], {}, id="nobody asks for anything"),
+        pytest.param([], {}, id="no request"),
         pytest.param([container("2-3", "eth*")], {31: "2-3"}, id="a claim"),
         pytest.param(
             [container("2", "eth*"), container("6", "31")],

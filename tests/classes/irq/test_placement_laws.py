@@ -1,4 +1,4 @@
-"""Who takes an interrupt, said for each CPU by itself."""
+"""Which CPUs take an interrupt, said for each CPU by itself."""
 
 from __future__ import annotations
 

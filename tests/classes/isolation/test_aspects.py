@@ -66,7 +66,7 @@ OWN, WHERE = CpuSet.parse("1-2,5-6"), CpuSet.parse("1-3,5-7")
         ),
     ],
 )
-def test_each_annotation_is_told_alone(
+def test_each_annotation_is_reported_alone(
     asked: dict[str, Any], found: tuple[str, ...]
 ) -> None:
     one = Isolated("c1", OWN, IsolationRequest(**asked))

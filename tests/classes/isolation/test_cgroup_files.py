@@ -100,7 +100,7 @@ def ineffective(one: CgroupPaths, present: Mapping[str, str | None]) -> list[str
     return [why for _, why in ineffective_isolation(placed, NO_CPUS, present)]
 
 
-def test_a_partition_that_the_kernel_refused_is_told() -> None:
+def test_a_partition_that_the_kernel_refused_is_reported() -> None:
     path = f"{KUBEPODS}/p/c/cpuset.cpus.partition"
     refused = "isolated invalid (Cpu list in cpuset.cpus not exclusive)\n"
 

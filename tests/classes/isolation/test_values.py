@@ -77,7 +77,7 @@ def test_words_are_read(read: Reader, text: str, found: object) -> None:
     ],
 )
 def test_other_words_are_mistakes(read: Reader, text: str, complaint: str) -> None:
-    with pytest.raises(BadIsolation) as told:
+    with pytest.raises(BadIsolation) as raised:
         read(text)
 
-    assert str(told.value) == complaint
+    assert str(raised.value) == complaint

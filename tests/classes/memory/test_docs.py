@@ -27,6 +27,7 @@ from nri_resmgr.config.memory_classes import (
     read_memory_qos,
     read_numa_policies,
 )
+from nri_resmgr.config.table import Table
 
 PAGE = Path(__file__).parents[3] / "docs" / "memory-classes.md"
 
@@ -42,21 +43,23 @@ def test_the_files_of_the_page_are_read() -> None:
     blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     qos, policies = (block for block in blocks if block.startswith("classes:"))
 
-    assert read_memory_qos(yaml.safe_load(qos)) == MemoryQosConfig(
+    assert read_memory_qos(
+        Table("$", {"x": yaml.safe_load(qos)}), "x"
+    ) == MemoryQosConfig(
         {"bronze": MemoryQosClass(500_000)}, ("memory.high", "memory.swap.max")
     )
     near = NumaPolicy(PolicyMode.BIND, "cpu-nodes", (PolicyFlag.STATIC_NODES,))
-    assert read_numa_policies(yaml.safe_load(policies)) == NumaPolicyConfig(
-        {"near": near}
-    )
+    assert read_numa_policies(
+        Table("$", {"x": yaml.safe_load(policies)}), "x"
+    ) == NumaPolicyConfig({"near": near})
 
 
-def test_the_page_tells_all_words_and_keys() -> None:
+def test_the_page_reports_all_words_and_keys() -> None:
     prose = re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.DOTALL)
-    told = set(re.findall(r"`([^`]+)`", prose))
+    documented = set(re.findall(r"`([^`]+)`", prose))
 
     keys = {CLASS_KEY, POLICY_KEY, EPC_KEY, MISC_KEY}
-    assert {*NodeWord, *PolicyMode, *PolicyFlag, *keys} <= told
+    assert {*NodeWord, *PolicyMode, *PolicyFlag, *keys} <= documented
 
 
 def test_the_values_of_the_page_mean_something() -> None:

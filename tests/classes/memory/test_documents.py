@@ -19,6 +19,7 @@ from nri_resmgr.config.memory_classes import (
     read_memory_qos,
     read_numa_policies,
 )
+from nri_resmgr.config.table import Table
 
 QOS = """
 classes:
@@ -48,8 +49,16 @@ classes:
 """
 
 
+def read_qos(document: object) -> MemoryQosConfig:
+    return read_memory_qos(Table("$", {"memoryQos": document}), "memoryQos")
+
+
+def read_policies(document: object) -> NumaPolicyConfig:
+    return read_numa_policies(Table("$", {"memoryPolicy": document}), "memoryPolicy")
+
+
 def test_the_file_of_memory_qos_is_read() -> None:
-    assert read_memory_qos(yaml.safe_load(QOS)) == MemoryQosConfig(
+    assert read_qos(yaml.safe_load(QOS)) == MemoryQosConfig(
         {
             "bronze": MemoryQosClass(500_000),
             "silver": MemoryQosClass(15_700),
@@ -59,21 +68,21 @@ def test_the_file_of_memory_qos_is_read() -> None:
         },
         ("memory.swap.max", "memory.high"),
     )
-    assert read_memory_qos(None) == MemoryQosConfig({})
+    assert read_qos(None) == MemoryQosConfig({})
 
 
 def test_the_file_of_memory_policy_is_read() -> None:
     static = (PolicyFlag.STATIC_NODES,)
-    assert read_numa_policies(yaml.safe_load(POLICIES)) == NumaPolicyConfig(
+    assert read_policies(yaml.safe_load(POLICIES)) == NumaPolicyConfig(
         {
             "interleave-all": NumaPolicy(PolicyMode.INTERLEAVE, "all"),
             "near": NumaPolicy(PolicyMode.BIND, "cpu-nodes", static),
             "first": NumaPolicy(PolicyMode.PREFERRED, "0"),
             "local": NumaPolicy(PolicyMode.LOCAL),
         },
-        ("$.injectMpolset",),
+        injects=True,
     )
-    assert read_numa_policies({"injectmpolset": False}) == NumaPolicyConfig({})
+    assert read_policies({"injectmpolset": False}) == NumaPolicyConfig({})
 
 
 @pytest.mark.parametrize(
@@ -115,7 +124,9 @@ def test_the_file_of_memory_policy_is_read() -> None:
             id="a name twice",
         ),
         pytest.param(
-            "classes: {a: 1}", "$.classes: expected a list", id="classes as a mapping"
+            "classes: {a: 1}",
+            "$.classes: expected a list, not a mapping",
+            id="classes as a mapping",
         ),
         pytest.param(
             "classes: [a]",
@@ -135,11 +146,11 @@ def test_the_file_of_memory_policy_is_read() -> None:
         ),
     ],
 )
-def test_a_mistake_in_memory_qos_is_told(text: str, complaint: str) -> None:
+def test_a_mistake_in_memory_qos_is_reported(text: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as error:
-        read_memory_qos(yaml.safe_load(text))
+        read_qos(yaml.safe_load(text))
 
-    assert str(error.value) == complaint
+    assert str(error.value) == complaint.replace("$", "$.memoryQos", 1)
 
 
 NODES = "expected all, allowed-mems, cpu-packages, cpu-nodes, max-dist:N or a list as 0"
@@ -200,21 +211,20 @@ NODES = "expected all, allowed-mems, cpu-packages, cpu-nodes, max-dist:N or a li
         pytest.param("[]", "$: expected a mapping", id="a list"),
     ],
 )
-def test_a_mistake_in_a_policy_is_told(policy: str, complaint: str) -> None:
+def test_a_mistake_in_a_policy_is_reported(policy: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as error:
         parse_numa_policy(policy)
     with pytest.raises(BadSetting) as in_file:
-        read_numa_policies(
-            {"classes": [{"name": "a", "policy": yaml.safe_load(policy)}]}
-        )
+        read_policies({"classes": [{"name": "a", "policy": yaml.safe_load(policy)}]})
 
     assert str(error.value).startswith(complaint)
-    there = complaint.replace("$", "$.classes[0].policy", 1)
+    there = complaint.replace("$", "$.memoryPolicy.classes[0].policy", 1)
     assert str(in_file.value).startswith(there)
 
 
 def test_a_class_without_a_policy_is_a_mistake() -> None:
     with pytest.raises(BadSetting) as error:
-        read_numa_policies({"classes": [{"name": "a"}]})
+        read_policies({"classes": [{"name": "a"}]})
 
-    assert str(error.value) == "$.classes[0].policy: missing, expected a mapping"
+    path = "$.memoryPolicy.classes[0].policy"
+    assert str(error.value) == f"{path}: missing, expected a mapping"

@@ -91,7 +91,7 @@ def test_annotations_limit(annotations: dict[str, str], limits: dict[str, str]) 
         ),
     ],
 )
-def test_a_mistake_is_told(annotations: dict[str, str], complaint: str) -> None:
+def test_a_mistake_is_reported(annotations: dict[str, str], complaint: str) -> None:
     with pytest.raises(ResmgrError) as error:
         misc_limits(annotations, "web")
 

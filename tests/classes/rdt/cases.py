@@ -18,8 +18,9 @@ from nri_resmgr.classes.rdt.capabilities import (
     Capabilities,
     RdtCache,
 )
+from nri_resmgr.classes.rdt.checks import classes_of, group_of
 from nri_resmgr.classes.rdt.plan import Plan, plan_of
-from nri_resmgr.classes.rdt.settings import ROOT_CLASS
+from nri_resmgr.classes.rdt.settings import ROOT_CLASS, RdtConfig
 from nri_resmgr.config.rdt import read_rdt_document
 from nri_resmgr.values import CpuSet, ResmgrError
 
@@ -56,16 +57,19 @@ class Case:
             plan = plan_of(config, machine_of(self.machine), **taken)
         except ResmgrError as error:
             return {"error": str(error)}
-        return told(plan)
+        return described(config, plan)
 
 
-def told(plan: Plan) -> dict[str, Any]:
+def described(config: RdtConfig, plan: Plan) -> dict[str, Any]:
     """Write a plan as cases do: lines apart by blanks, nothing that is empty."""
+    classes = {group_of(one): one for _, one in classes_of(config)}
     rows = {
         "classes": {name: _lines(text) for name, text in plan.schemata.items()},
         "root": None if plan.root is None else _lines(plan.root),
-        "no-pod": sorted(plan.no_pod_annotation),
-        "no-container": sorted(plan.no_container_annotation),
+        "no-pod": sorted(n for n, one in classes.items() if one.deny_pod_annotation),
+        "no-container": sorted(
+            n for n, one in classes.items() if one.deny_container_annotation
+        ),
         "ignored": list(plan.ignored),
     }
     return {key: row for key, row in rows.items() if row not in ([], {}, None)}

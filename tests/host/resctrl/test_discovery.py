@@ -10,7 +10,6 @@ from nri_resmgr.classes.rdt.capabilities import (
     Bandwidth,
     BandwidthMode,
     Capabilities,
-    Monitoring,
     RdtCache,
 )
 from nri_resmgr.classes.rdt.plan import Plan
@@ -20,9 +19,6 @@ from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.testing.resctrl import Hardware, Resctrl, Throttle, Ways
-
-COUNTERS = ("llc_occupancy", "mbm_total_bytes", "mbm_local_bytes")
-MONITORING = Monitoring(COUNTERS, 32)
 
 
 def control_of(root: Path) -> RdtControl:
@@ -37,7 +33,6 @@ def control_of(root: Path) -> RdtControl:
             Capabilities(
                 {"L3": RdtCache(0xFFFFF, 1, False, 16, (0, 1))},
                 Bandwidth(BandwidthMode.PERCENT, 10, 10, 100, 8, (0, 1)),
-                MONITORING,
             ),
             id="Intel, percent",
         ),
@@ -53,7 +48,6 @@ def control_of(root: Path) -> RdtControl:
                     "L3DATA": RdtCache(0xFFFFF, 1, False, 8, (0, 1)),
                 },
                 Bandwidth(BandwidthMode.MBPS, 0, 1, (1 << 32) - 1, 8, (0, 1)),
-                MONITORING,
             ),
             id="two halves, MiB/s",
         ),
@@ -69,7 +63,7 @@ def control_of(root: Path) -> RdtControl:
         ),
         pytest.param(
             Hardware(l3=None, throttle=None),
-            Capabilities({}, monitoring=MONITORING),
+            Capabilities({}),
             id="counters only",
         ),
     ],
@@ -127,7 +121,7 @@ def test_devices_may_have_a_closid_of_their_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_told(
+def test_what_makes_no_sense_is_reported(
     file: str, text: str | None, kind: type[Exception], sentence: str, tmp_path: Path
 ) -> None:
     Resctrl().write_out(tmp_path)

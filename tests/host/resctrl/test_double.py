@@ -178,7 +178,7 @@ def test_monitoring_groups_take_the_same_counters() -> None:
     resctrl.mkdir("gold/mon_groups/pod2")
 
 
-def test_a_group_that_shares_with_nobody_keeps_others_off_its_bits() -> None:
+def test_a_group_that_shares_with_nothing_keeps_others_off_its_bits() -> None:
     resctrl = Resctrl()
     resctrl.mkdir("alone")
     with pytest.raises(OSError, match="Invalid argument"):
@@ -199,7 +199,7 @@ def test_a_group_that_shares_with_nobody_keeps_others_off_its_bits() -> None:
     )
 
 
-def test_there_is_no_group_where_all_bits_belong_to_somebody_alone() -> None:
+def test_there_is_no_group_where_all_bits_belong_to_another_alone() -> None:
     resctrl = Resctrl(NARROW)
     resctrl.mkdir("alone")
     resctrl.write("alone/schemata", "L3:0=fe;4=fe\n")

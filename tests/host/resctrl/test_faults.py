@@ -101,7 +101,7 @@ def test_a_step_that_fails_leaves_all_old_or_all_new(at: int) -> None:
     world.resctrl.faults.clear()
 
     if isinstance(result, ResctrlReport):
-        # What nobody needs gone may stay until the next time.
+        # What need not go may stay until the next time.
         assert [why for _, why in result.failed] == ["input/output error"]
         assert picture.items() >= apart(new).items()
     else:
@@ -149,7 +149,7 @@ Claim = Callable[[World], object]
 
 @pytest.mark.parametrize("at", [*STEPS, len(STEPS)])
 @pytest.mark.parametrize("again", [None, 0, 2, 4])
-def test_after_a_kill_nothing_is_left_where_nobody_claims_it(
+def test_after_a_kill_nothing_is_left_where_nothing_claims_it(
     at: int, again: int | None
 ) -> None:
     world, clean = prepared()

@@ -39,7 +39,7 @@ def test_groups_of_others_stay() -> None:
     assert world.control.classes() == ("theirs",)
 
 
-def test_a_group_of_others_in_our_way_is_told() -> None:
+def test_a_group_of_others_in_our_way_is_reported() -> None:
     world = World()
     world.others_make("gold", "L3:0=1\n")
     before = world.resctrl.picture()
@@ -179,7 +179,7 @@ def test_an_adopted_group_stays_ours_to_change() -> None:
     assert world.schemata("gold").startswith("L3:0=00001;1=fffff")
 
 
-def test_a_leftover_that_shares_with_nobody_goes_first() -> None:
+def test_a_leftover_that_shares_with_nothing_goes_first() -> None:
     world = World()
     world.control.apply(Plan({"gold": "L3:0=f;1=f\n"}, root="L3:0=f0;1=f0\n"))
     world.resctrl.write("gold/mode", "exclusive\n")
@@ -190,7 +190,7 @@ def test_a_leftover_that_shares_with_nobody_goes_first() -> None:
     )
 
 
-def test_a_lock_of_others_is_told() -> None:
+def test_a_lock_of_others_is_reported() -> None:
     world = World()
     world.resctrl.locked_by_others = True
     with pytest.raises(ResctrlLocked, match="locked by another program"):
@@ -211,7 +211,7 @@ def test_where_others_share_nothing_a_group_keeps_what_the_kernel_gave_it() -> N
     assert world.schemata("gold") == "L3:0=0000f;1=0ffff\nMB:0=100;1=100"
 
 
-def test_a_class_that_somebody_made_exclusive_stays_off_others() -> None:
+def test_a_class_that_another_made_exclusive_stays_off_others() -> None:
     world = World()
     rest = "L3:0=f0;1=f0\n"
     world.control.apply(Plan({"gold": "L3:0=f;1=f\n"}, root=rest))

@@ -161,7 +161,7 @@ def test_threads_of_a_cgroup_are_those_below_it_too(tmp_path: Path, file: str) -
     assert threads_of(tree, "/sys/fs/cgroup/kubepods/pod1/gone") == set()
 
 
-def test_threads_of_another_pid_namespace_are_told(tmp_path: Path) -> None:
+def test_threads_of_another_pid_namespace_are_reported(tmp_path: Path) -> None:
     write(tmp_path / "c1/cgroup.threads", "0\n0\n")
     with pytest.raises(UnseenThreads) as refusal:
         threads_of(HostTree(tmp_path), "/c1")

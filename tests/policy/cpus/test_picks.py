@@ -199,7 +199,7 @@ CLASSES = PrioritySets(_HIGH, cpus("0-19,40-59") - _HIGH)
         pytest.param(LOW, "2,5,20", 2, "2,5", id="one package before the class"),
     ],
 )
-def test_leaves_better_cpus_to_those_who_want_them(
+def test_leaves_better_cpus_to_those_that_want_them(
     priority: CpuPriority, free: str, count: int, taken: str
 ) -> None:
     request = CpuRequest(count, cpus(free), priority=priority, classes=CLASSES)
@@ -250,7 +250,7 @@ def test_follows_preferences(preferred: CpuRequest, taken: str) -> None:
         pytest.param(CoreUse.ONE_THREAD, 5, "0-3,6", id="all cores, one of them twice"),
     ],
 )
-def test_uses_cores_as_told(use: CoreUse, count: int, taken: str) -> None:
+def test_uses_cores_as_set(use: CoreUse, count: int, taken: str) -> None:
     #  cores {0,4} and {1,5} have one free thread, {2,6} and {3,7} are idle
     request = CpuRequest(count, cpus("0-3,6-7"), cores=use)
 

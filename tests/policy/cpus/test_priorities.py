@@ -103,7 +103,7 @@ def ghz(*values: float) -> dict[int, KiloHertz]:
             Facts(base={1: KiloHertz(1), 2: KiloHertz(2)}),
             "2",
             "1",
-            id="a CPU that tells nothing is normal",
+            id="a CPU without values is normal",
         ),
     ],
 )

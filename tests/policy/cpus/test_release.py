@@ -38,7 +38,7 @@ def test_fragments_go_first(held: str, count: int, gone: str) -> None:
     assert release_cpus(cpus(held), count, TWO_NODES).cpus == cpus(gone)
 
 
-def test_tells_what_holds_the_rest() -> None:
+def test_reports_what_holds_the_rest() -> None:
     assert release_cpus(cpus("0-1,8"), 1, TWO_NODES) == CpuPick(
         cpus("1"), TopologyLevel.CORE, PickReason(PickRule.ONLY_GROUP, candidates=1)
     )

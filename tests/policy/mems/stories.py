@@ -39,7 +39,7 @@ SPECS = (
 
 @attrs.frozen(eq=False)
 class Situation:
-    """A ledger with a history, and a request that nobody answered yet."""
+    """A ledger with a history, and a request without an answer yet."""
 
     machine: Machine
     ledger: MemoryLedger
@@ -177,7 +177,7 @@ def shelves(machine: Machine) -> tuple[tuple[int, Bytes, int], ...]:
 
 
 def fits(zones: Zones, asking: Iterable[MemoryRequest], machine: Machine) -> bool:
-    """Tell by Hall's theorem whether all find room: look at every set of nodes."""
+    """Return by Hall's theorem whether all find room: look at every set of nodes."""
     needs = [(zones[r.id].bits, page, asked(r, page)) for r in asking for page in PAGES]
     return all(
         sum(n for zone, of, n in needs if of == page and not zone & ~nodes) <= held

@@ -72,7 +72,7 @@ def zones(ledger: MemoryLedger) -> str:
         pytest.param("0", "1,6", (PMEM,), "0,6", "grown", id="nodes of the kind only"),
         pytest.param("0", "1", (PMEM,), "0,4", "grown", id="a kind that 1 has not"),
         pytest.param("0-1", "1", (), "0-1", "kept", id="what it has already"),
-        pytest.param("0", "", (HBM,), "0", "kept", id="a kind that nobody has"),
+        pytest.param("0", "", (HBM,), "0", "kept", id="a kind that no node has"),
         pytest.param("0", "", (), "0", "kept", id="nothing at all"),
     ],
 )
@@ -114,7 +114,7 @@ def test_a_larger_size_keeps_the_nodes_and_moves_the_younger() -> None:
     assert offer.rules == (ZoneRule.KEPT,)
 
 
-def test_a_smaller_size_narrows_nobody() -> None:
+def test_a_smaller_size_narrows_nothing() -> None:
     ledger = with_all(EMPTY, wish("a", "0", 6), wish("b", "0", 6))
     offer = resize_memory("a", Bytes(1), (), ledger)
 
@@ -130,7 +130,7 @@ def test_a_release_leaves_the_older_ledger_as_it_was() -> None:
     assert [one.available(nodes("0-1")) for one in (ledger, after)] == [2, 16]
 
 
-def test_replacing_narrows_who_asks_for_it() -> None:
+def test_replacing_narrows_what_asks_for_it() -> None:
     ledger = with_all(EMPTY, wish("a", "0", 6), wish("b", "0", 6)).release("a")
     offer = replace_memory(ledger.grants["b"].request, ledger)
 

@@ -17,11 +17,11 @@ def test_the_page_is_right() -> None:
     assert not result.failed
 
 
-def test_the_page_tells_every_rule_in_order() -> None:
+def test_the_page_reports_every_rule_in_order() -> None:
     rows = PAGE.read_text().split("| rule | meaning |\n|---|---|\n")[1].splitlines()
-    told = [row.split("`")[1] for row in rows[: rows.index("")]]
+    documented = [row.split("`")[1] for row in rows[: rows.index("")]]
 
-    assert told == list(ZoneRule)
+    assert documented == list(ZoneRule)
 
 
 def test_docstrings_are_right() -> None:

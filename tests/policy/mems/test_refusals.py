@@ -78,7 +78,7 @@ def with_pmem_taken(ledger: MemoryLedger) -> MemoryLedger:
             "pod/web asks for 10 GiB of memory on nodes 0-1; they hold 12 GiB, 3 GiB of"
             " it granted to others; to help, ask for at most 9 GiB, or stop containers "
             "that have memory there, or allow other kinds of memory",
-            id="those who can go elsewhere are not counted",
+            id="those that can go elsewhere are not counted",
         ),
         pytest.param(
             with_pmem_taken(filled(cache=4)),
@@ -87,7 +87,7 @@ def with_pmem_taken(ledger: MemoryLedger) -> MemoryLedger:
             "of it granted to others (16 GiB reserved); to help, ask for at most 8 GiB,"
             " or stop containers that have memory there, or reserve less, or allow "
             "other kinds of memory",
-            id="those who could go elsewhere if that were not full",
+            id="those that could go elsewhere if that were not full",
         ),
         pytest.param(
             filled(cache=5),
@@ -114,7 +114,7 @@ def with_pmem_taken(ledger: MemoryLedger) -> MemoryLedger:
             {"hugepages": (HugePages(Bytes(2 << 20), 1),)},
             "pod/web asks for 2 MiB of 2 MiB huge pages on nodes 0-2; they hold 0, none"
             " of it granted to others; to help, use a node with more memory",
-            id="huge pages of a size that nobody set aside",
+            id="huge pages of a size that is not reserved",
         ),
         pytest.param(
             filled(),
@@ -160,7 +160,7 @@ def test_a_refused_change_counts_only_what_others_have() -> None:
         ),
     ],
 )
-def test_the_priority_that_nobody_named(
+def test_the_priority_that_nothing_named(
     size: int, pages: tuple[HugePages, ...], priority: MemoryPriority
 ) -> None:
     request = MemoryRequest(

@@ -92,7 +92,7 @@ def test_what_runs_is_counted(
     assert (str(offer.zone), dict(offer.grant.request.demand)) == (granted, demand)
 
 
-def test_others_are_told_of_by_id() -> None:
+def test_others_are_reported_of_by_id() -> None:
     ledger = EMPTY
     for name, priority in (("b", 0), ("c", 16384)):
         wish = MemoryRequest(

@@ -1,4 +1,4 @@
-"""Who is widened, how far and why, where nodes stand in a row."""
+"""Which grants are widened, how far and why, where nodes stand in a row."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             [plain("a", "0", 6)],
             vital("b", "0", 6),
             [],
-            id="nobody while there is room",
+            id="none while there is room",
         ),
         pytest.param(
             [plain("a", "0", 6), plain("b", "0", 6)],
@@ -80,7 +80,7 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             ],
             vital("e", "0", 8),
             [went("b", "0", "0-1", "0", 7), went("d", "0", "0-1", "0", 7)],
-            id="few large ones rather than many small ones, told by age",
+            id="few large ones rather than many small ones, ties broken by age",
         ),
         pytest.param(
             [plain("a", "0", 3), plain("b", "0", 3), plain("c", "0", 2)],
@@ -119,7 +119,7 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             [plain("a", "1", 12)],
             vital("b", "1", 24),
             [went("b", "1", "0-2", "1", 24)],
-            id="nobody who just fits beside the new one",
+            id="none that just fits beside the new one",
         ),
         pytest.param(
             [plain("a", "2", 4), plain("b", "1-2", 8), vital("c", "1-2", 12)],
@@ -149,17 +149,17 @@ def went(name: str, before: str, after: str, nodes: str, over: int) -> Widening:
             [vital("a", "2-3", 15)],
             plain("b", "3", 15),
             [went("b", "3", "1-3", "2-3", 6)],
-            id="the last of several shortages is told",
+            id="the last of several shortages is reported",
         ),
         pytest.param(
             [vital("a", "0", 15)],
             plain("b", "1", 15),
             [went("b", "1", "0-2", "1", 3)],
-            id="the tightest of two shortages is told",
+            id="the tightest of two shortages is reported",
         ),
     ],
 )
-def test_who_how_far_and_why(
+def test_which_how_far_and_why(
     earlier: list[MemoryRequest], last: MemoryRequest, widened: list[Widening]
 ) -> None:
     ledger = MemoryLedger.of(ROW)
@@ -169,7 +169,7 @@ def test_who_how_far_and_why(
     assert list(allocate_memory(last, ledger).widened) == widened
 
 
-def test_who_has_memory_of_another_kind_gets_more_of_it_too() -> None:
+def test_what_has_memory_of_another_kind_gets_more_of_it_too() -> None:
     machine = parse_spec("2s1c memory=4 pmem=2x4")  # PMEM nodes 2 and 3
     offer = restore_memory(
         plain("a", "0", 9), NodeSet.of(0, 2), MemoryLedger.of(machine)

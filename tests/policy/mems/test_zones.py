@@ -1,4 +1,4 @@
-"""Where requests land and who gives way, on the machine of the reference."""
+"""Where requests land and what is widened, on the machine of the reference."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ LONG_STORY = [
 ]
 
 
-def told(request: MemoryRequest, ledger: MemoryLedger) -> str:
+def sentence(request: MemoryRequest, ledger: MemoryLedger) -> str:
     offer = allocate_memory(request, ledger)
     moves = (f"{one.id}:{one.after}" for one in offer.moved)
     return " ".join([f"{request.id}:{offer.zone}", *moves])
@@ -94,7 +94,7 @@ def test_the_long_story_of_the_reference(step: int) -> None:
     request, answer = LONG_STORY[step]
     ledger = after((earlier for earlier, _ in LONG_STORY[:step]), EIGHT_NODES)
 
-    assert told(request, ledger) == answer
+    assert sentence(request, ledger) == answer
 
 
 @pytest.mark.parametrize(
@@ -105,19 +105,19 @@ def test_the_long_story_of_the_reference(step: int) -> None:
             [wish("a", "0,2", 6)],
             wish("b", "0", 3),
             "b:0 a:0-3",
-            id="who is wide already gives way",
+            id="a wide grant is widened first",
         ),
         pytest.param(
             [wish("a", "0,2", 4, PRESERVED), wish("b", "0,2", 4)],
             wish("c", "0", 1),
             "c:0 b:0-3",
-            id="who is preserved stays",
+            id="a preserved one stays",
         ),
         pytest.param(
             [wish("a", "0-3", 8, strict=1), wish("b", "0-3", 8)],
             wish("c", "0", 1),
             "c:0 b:0-7",
-            id="who is strict stays among its kind",
+            id="a strict one stays among its kind",
         ),
         pytest.param(
             [wish("a", "0", 4, PRESERVED), wish("b", "0,2", 4)],
@@ -127,10 +127,10 @@ def test_the_long_story_of_the_reference(step: int) -> None:
         ),
     ],
 )
-def test_who_gives_way(
+def test_which_one_gives_way(
     earlier: list[MemoryRequest], request_: MemoryRequest, answer: str
 ) -> None:
-    assert told(request_, after(earlier, EIGHT_NODES)) == answer
+    assert sentence(request_, after(earlier, EIGHT_NODES)) == answer
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_who_gives_way(
             wish("a", "1", 1, MemoryKind.HBM, DRAM),
             "1",
             [AT],
-            id="a kind that nobody has is not missed",
+            id="a kind that no node has is not missed",
         ),
         pytest.param(
             EIGHT_NODES,

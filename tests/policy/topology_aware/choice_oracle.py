@@ -1,4 +1,4 @@
-"""The order of pools, told two by two and straight from the reference."""
+"""The order of pools, compared two by two and straight from the reference."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ import msgspec
 from nri_resmgr.policy.cpus import CpuPriority, machine_priorities
 from nri_resmgr.policy.mems import MemoryOffer, allocate_memory
 from nri_resmgr.policy.preferences import TreeLevel
-from nri_resmgr.policy.topology_aware.demand import Demand
+from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.memory import request_of
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import NodeView
-from nri_resmgr.topology import MemoryKind, Node
+from nri_resmgr.topology import CoreKind, MemoryKind, Node
 from nri_resmgr.values import Bytes, NodeSet, PolicyError, QosClass
 from tests.policy.topology_aware.hint_oracle import near, score
 
 FINENESS = list(TreeLevel)
+EXTREMES = (CpuPriority.HIGH, CpuPriority.LOW)
 
 Verdict = tuple[int, str]
-"""Above 0 where the first pool is better, and the stage that told so."""
+"""Above 0 where the first pool is better, and the stage that decided."""
 
 
 @attrs.frozen(eq=False)
@@ -35,7 +36,7 @@ class Referee:
     offers: dict[int, MemoryOffer | None] = attrs.field(factory=dict)
 
     def admits(self, pool: Pool) -> bool:
-        """Tell whether the pool has what is demanded."""
+        """Return whether the pool has what is demanded."""
         demand = self.demand
         fits = self.shared_left(pool) >= 0 and self.shared(pool) >= 1
         if demand.require_isolated:
@@ -85,6 +86,8 @@ class Referee:
                 "burstable-limit",
                 self.by(lambda pool: self.shared(pool) >= limit, a, b),
             )
+        if self.demand.count and spec.preferences.cpu_priority in EXTREMES:
+            yield "cpu-priority", self.by(self.has_priority, a, b)
         yield (
             "fewer-nodes",
             self.by(lambda pool: -width(self.zone(pool), self.view), a, b),
@@ -152,17 +155,18 @@ class Referee:
     def by_cpus(self, a: Pool, b: Pool) -> Iterator[tuple[str, int]]:
         demand, pool_ledger = self.demand, self.view.pool_ledger
         whole = demand.count > 0
-        if whole and demand.priority in (CpuPriority.HIGH, CpuPriority.LOW):
+        unasked = demand.spec.preferences.cpu_priority is None
+        if whole and unasked and demand.priority in EXTREMES:
             yield "cpu-priority", self.by(self.has_priority, a, b)
         yield "depth", a.depth - b.depth
+        if whole and demand.priority is not CpuPriority.ANY:
+            yield "cpu-priority", self.by(self.of_priority, a, b)
         if whole and self.takes_isolated(a):
             yield (
                 "spread",
                 self.by(lambda one: len(pool_ledger.free_isolated(one)), a, b),
             )
         elif whole:
-            if demand.priority is CpuPriority.NORMAL:
-                yield "cpu-priority", self.by(self.has_priority, a, b)
             yield "spread", self.by(self.shared_left, a, b)
             yield "fewer-touched", self.by(lambda one: -self.touched(one), a, b)
         else:
@@ -179,7 +183,7 @@ class Referee:
             idle = any(not one.fraction for one in inside)
             cpus = len(set(above.sharable) - self.taken())
             asked = sum(one.fraction for one in inside)
-            # Not upstream's sum of both: who has a request keeps the pool alive.
+            # Not upstream's sum of both: a request keeps the pool alive.
             left.append(1000 * cpus - (asked or idle))
         return min(left)
 
@@ -196,23 +200,31 @@ class Referee:
         return self.shared(pool) - 1000 * self.demand.count - self.demand.fraction
 
     def has_priority(self, pool: Pool) -> bool:
+        return self.of_priority(pool) == self.needed
+
+    @property
+    def needed(self) -> int:
+        return 1000 * self.demand.count + self.demand.fraction
+
+    def of_priority(self, pool: Pool) -> int:
         if self.takes_isolated(pool):
-            return True
+            return self.needed
         sets = machine_priorities(self.view.tree.machine)
         high, low = set(sets.high), set(sets.low)
+        kinds = {core.kind for core in self.view.tree.machine.cores}
+        fast = set(self.view.tree.machine.cpus_of_kind(CoreKind.PERFORMANCE))
         free = set(pool.sharable) - self.taken()
         of_class = {
-            CpuPriority.HIGH: free & high,
+            CpuPriority.HIGH: free & (fast if len(kinds) > 1 else high),
             CpuPriority.LOW: free & low,
             CpuPriority.NORMAL: free - high - low,
         }
-        need = 1000 * self.demand.count + self.demand.fraction
-        return 1000 * len(of_class[self.demand.priority]) >= need
+        return min(1000 * len(of_class[self.demand.priority]), self.needed)
 
     def colocated(self, pool: Pool) -> int:
         grants = self.view.grants.values()
-        kind = self.demand.kind
-        return sum(one.pool == pool.id and one.kind is kind for one in grants)
+        outside = (CpuKind.RESERVED, CpuKind.PRESERVED)
+        return sum(one.pool == pool.id and one.kind not in outside for one in grants)
 
     def touched(self, pool: Pool) -> int:
         return sum(

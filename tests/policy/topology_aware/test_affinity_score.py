@@ -65,7 +65,7 @@ THE_BANKS_DB = Expression(":pod/name:name", Operator.EQUALS, ("bank:db",))
         pytest.param(
             [Affinity(named("db"), scope=ANYBODY, weight=-5)],
             {"sales/shop/db": -5, "sales/bank/db": -5, "test/shop/db": -5},
-            id="everybody is asked",
+            id="all containers are counted",
         ),
         pytest.param(
             [Affinity(named("db"), scope=SHOPS, weight=7)],
@@ -75,7 +75,7 @@ THE_BANKS_DB = Expression(":pod/name:name", Operator.EQUALS, ("bank:db",))
         pytest.param(
             [Affinity(THE_BANKS_DB, scope=ANYBODY)],
             {"sales/bank/db": 1},
-            id="two keys tell one container",
+            id="two keys select one container",
         ),
         pytest.param(
             [Affinity(named("db"), scope=ANYBODY, weight=3), Affinity(named("db"))],
@@ -87,13 +87,13 @@ THE_BANKS_DB = Expression(":pod/name:name", Operator.EQUALS, ("bank:db",))
             {},
             id="rules cancel each other out",
         ),
-        pytest.param([Affinity(named("cache"))], {}, id="nobody answers yes"),
+        pytest.param([Affinity(named("cache"))], {}, id="no container matches"),
         pytest.param(
             [Affinity(named("new"), scope=ANYBODY)], {}, id="not attracted by itself"
         ),
     ],
 )
-def test_who_attracts_a_container(
+def test_what_attracts_a_container(
     rules: list[Affinity], weights: dict[str, int]
 ) -> None:
     new = msgspec.structs.replace(
@@ -192,7 +192,7 @@ def test_rules_of_its_own_replace_what_the_settings_want() -> None:
             id="in two leaves: they cancel out above",
         ),
         pytest.param({"not granted": 1000}, {}, id="nowhere yet"),
-        pytest.param({}, {}, id="nobody"),
+        pytest.param({}, {}, id="none"),
     ],
 )
 def test_how_attractive_pools_are(

@@ -1,4 +1,4 @@
-"""Which pool is chosen for its CPUs, and what told it from the next best."""
+"""Which pool is chosen for its CPUs, and what decided against the next best."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NEAR_ITS_POD = Tenant("NUMA node #2", 100, pod="new-pod")
 
 
 def order(spec: ContainerSpec, node: NodeView) -> list[str]:
-    """Write the candidates as ``pool: what told it from the next``."""
+    """Write the candidates as ``pool: what decided against the next``."""
     found = candidates(asked(spec, node), node)
     return [f"{one.pool.name}: {one.decided}" for one in found]
 
@@ -55,7 +55,7 @@ def share(pool: str, *millis: int) -> list[Tenant]:
             view(SOCKETS, reserved="0"),
             guaranteed(2000),
             ["socket #1: fewer-nodes", "root: capacity"],
-            id="reserved CPUs are nobody's to take",
+            id="reserved CPUs cannot be taken",
         ),
         pytest.param(
             view(SOCKETS),
@@ -73,7 +73,7 @@ def share(pool: str, *millis: int) -> list[Tenant]:
             view(SOCKETS, share("root", 0)),
             guaranteed(4000),
             [],
-            id="who runs on all CPUs needs one of them",
+            id="what runs on all CPUs needs one of them",
         ),
         pytest.param(
             view(SOCKETS, share("socket #0", 1500)),
@@ -91,7 +91,7 @@ def share(pool: str, *millis: int) -> list[Tenant]:
             view("1c", share("socket #0", 1000)),
             best_effort(),
             [],
-            id="who asks for nothing counts for a thousandth",
+            id="a container without a request counts for a thousandth",
         ),
         pytest.param(
             view(NODES, reserved="0"),
@@ -130,7 +130,7 @@ def test_capacity(node: NodeView, spec: ContainerSpec, expected: list[str]) -> N
             view("2s2c isolated=3", [Tenant("socket #1", cpus="3")]),
             guaranteed(1000),
             ["socket #0: spread", "socket #1: fewer-nodes", "root: only-one"],
-            id="isolated CPUs that are taken attract nobody",
+            id="isolated CPUs that are taken attract no container",
         ),
         pytest.param(
             view("2s2c isolated=3", share("socket #1", 900)),
@@ -248,7 +248,7 @@ def test_burstable(node: NodeView, spec: ContainerSpec, expected: list[str]) -> 
 
 
 def with_fast_cpus() -> Machine:
-    """Make node #0 slow and #1 fast; among the CPUs of socket #1 nobody is better."""
+    """Make node #0 slow and #1 fast; among the CPUs of socket #1 none is better."""
     machine, fast = parse_spec(NODES), CpuSet.parse("4-7")
     cpus = (
         msgspec.structs.replace(

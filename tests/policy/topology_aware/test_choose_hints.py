@@ -115,8 +115,8 @@ def test_hints(given: NodeView, hints: list[Hint], expected: list[str]) -> None:
 
     found = list(candidates(asked(spec, given), given))
 
-    told = [f"{one.pool.name}: {one.decided}" for one in found]
-    assert told[: len(expected)] == expected
+    reported = [f"{one.pool.name}: {one.decided}" for one in found]
+    assert reported[: len(expected)] == expected
 
 
 STRICT = Preferences(strict_hints=True)

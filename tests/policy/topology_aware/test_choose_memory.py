@@ -1,4 +1,4 @@
-"""Which pool is chosen for its memory, and what told it from the next best."""
+"""Which pool is chosen for its memory, and what decided against the next best."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pages(count: int) -> ContainerSpec:
 
 
 def order(spec: ContainerSpec, node: NodeView) -> list[str]:
-    """Write the candidates as ``pool: what told it from the next``."""
+    """Write the candidates as ``pool: what decided against the next``."""
     found = candidates(asked(spec, node), node)
     return [f"{one.pool.name}: {one.decided}" for one in found]
 
@@ -76,12 +76,12 @@ def order(spec: ContainerSpec, node: NodeView) -> list[str]:
         pytest.param(
             guaranteed(1000, "14Gi"),
             ["NUMA node #1: id", "NUMA node #2: id", "NUMA node #3: spread"],
-            id="where nobody can offer it memory decides nothing",
+            id="where no pool can offer it memory decides nothing",
         ),
         pytest.param(
             best_effort(),
             ["NUMA node #1: id", "NUMA node #2: id", "NUMA node #3: colocation"],
-            id="who asks for no memory gets one node nevertheless",
+            id="without a memory request it gets one node nevertheless",
         ),
         pytest.param(
             guaranteed(1000, "6Gi", preferences=Preferences(preserve_memory=True)),
@@ -139,7 +139,7 @@ def test_limits(spec: ContainerSpec, expected: list[str]) -> None:
         pytest.param(
             guaranteed(1000, "1Gi"),
             ["NUMA node #0: id", "NUMA node #1: id", "NUMA node #2: id"],
-            id="memory of other kinds besides makes nobody better or worse",
+            id="memory of other kinds besides makes no pool better or worse",
         ),
         pytest.param(
             wanting(MemoryKind.CXL),
@@ -159,7 +159,7 @@ def test_limits(spec: ContainerSpec, expected: list[str]) -> None:
         pytest.param(
             wanting(MemoryKind.PMEM),
             ["NUMA node #0: id", "NUMA node #1: id", "NUMA node #2: id"],
-            id="a kind that nobody has decides nothing",
+            id="a kind that no pool has decides nothing",
         ),
         pytest.param(
             guaranteed(

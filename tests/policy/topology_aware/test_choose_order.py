@@ -123,6 +123,7 @@ def preferences(draw: st.DrawFn) -> Preferences:
         require_isolated=draw(st.sampled_from([False, False, True])),
         memory_kinds=draw(st.just(frozenset()) | st.frozensets(st.sampled_from(KINDS))),
         cold_start=draw(st.sampled_from([0, 0, 9])),
+        cpu_priority=draw(st.none() | st.sampled_from(PRIORITIES)),
         unlimited_burstable=draw(st.none() | st.sampled_from(TreeLevel)),
         strict_hints=draw(st.sampled_from([False, False, True])),
     )
@@ -177,8 +178,8 @@ def test_each_pool_is_better_than_all_that_come_after(
         for worse in order[place + 1 :]:
             assert referee.judge(better.pool, worse.pool)[0] > 0
             assert referee.judge(worse.pool, better.pool)[0] < 0
-    told = [one.decided for one in order[:-1]]
-    assert told == [referee.judge(a.pool, b.pool)[1] for a, b in pairwise(order)]
+    reported = [one.decided for one in order[:-1]]
+    assert reported == [referee.judge(a.pool, b.pool)[1] for a, b in pairwise(order)]
 
 
 @given(cases())
@@ -194,7 +195,7 @@ def test_just_the_pools_with_what_is_demanded_are_candidates(
 
 
 @given(cases())
-def test_scores_tell_the_order_again(case: tuple[Demand, NodeView]) -> None:
+def test_scores_report_the_order_again(case: tuple[Demand, NodeView]) -> None:
     demand, view = case
 
     order = list(candidates(demand, view))

@@ -60,16 +60,22 @@ def share(*millis: tuple[int, ...]) -> NodeView:
         pytest.param(
             view("2s2n4c", [Tenant(NODES[0], 0, "0"), Tenant(NODES[1], 0)]),
             best_effort(),
-            ["#2 id", "#3 spread", "#0 colocation", "#1 fewer-nodes"],
-            id="who has CPUs of its own besides is another kind of neighbour",
+            ["#2 id", "#3 colocation", "#1 spread", "#0 fewer-nodes"],
+            id="one that has CPUs of its own besides is a neighbour as well",
+        ),
+        pytest.param(
+            view("2s2n4c", [Tenant(NODES[0], None, "0-2")]),
+            guaranteed(980),
+            ["#1 id", "#2 id", "#3 colocation", "#0 fewer-nodes"],
+            id="one that shares nothing is a neighbour as well",
         ),
     ],
 )
 def test_leaves(node: NodeView, spec: ContainerSpec, expected: list[str]) -> None:
     found = list(candidates(asked(spec, node), node))
 
-    told = [f"{c.pool.name.removeprefix('NUMA node ')} {c.decided}" for c in found]
-    assert told[:4] == expected
+    reported = [f"{c.pool.name.removeprefix('NUMA node ')} {c.decided}" for c in found]
+    assert reported[:4] == expected
 
 
 def test_containers_of_sockets_are_touched_by_grants_of_nodes() -> None:
@@ -103,7 +109,7 @@ def test_the_deepest_is_better_where_memory_is_the_same() -> None:
     ]
 
 
-def test_scores_are_told_of_every_respect_in_turn() -> None:
+def test_scores_are_reported_of_every_respect_in_turn() -> None:
     node = view("2s2c", [Tenant("socket #0", 100)])
 
     first = next(candidates(asked(guaranteed(1000), node), node))

@@ -96,7 +96,7 @@ def test_pools_in_a_pool_are_disjoint_parts_of_it(tree: PoolTree) -> None:
 
 
 @given(grown())
-def test_paths_and_subtrees_tell_of_the_same_tree(tree: PoolTree) -> None:
+def test_paths_and_subtrees_report_of_the_same_tree(tree: PoolTree) -> None:
     for pool in tree.pools:
         above = [one for one in tree.pools if pool.id in one.subtree]
         below = [one for one in tree.pools if pool.id in one.path]

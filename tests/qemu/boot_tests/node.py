@@ -19,7 +19,7 @@ from tests.real_host.resources import Resources
 UNIT: Final = "nri-resmgr.service"
 PROGRAM: Final = "/opt/nri-resmgr/bin/nri-resmgr"
 _CRI_SOCKET: Final = Path("/run/containerd/containerd.sock")
-_SANDBOX: Final = "registry.k8s.io/pause:3.8"  # what containerd asks for unless told
+_SANDBOX: Final = "registry.k8s.io/pause:3.8"  # what containerd asks for by default
 
 
 def run(*command: str) -> str:
@@ -85,8 +85,13 @@ class Node:
         """Start a container in a pod of its own."""
         self._wait_for_runtime()
         spec = PodSpec(name, resources.qos)
-        pod = Pod.run(self._cri, spec, "/kubepods")
+        pod = Pod.run(self._cri, spec, "/kubepods.slice")
         self._containers[name] = pod.start(name, resources)
+
+    def scope(self, name: str) -> Path:
+        """The cgroup of a container; its last name is that of the unit."""
+        [folder] = self._containers[name].cgroup.folders()
+        return folder
 
     def seen(self) -> dict[str, str]:
         """CPUs that the kernel lets each container use."""
@@ -104,13 +109,13 @@ class Node:
         return True
 
 
-def told() -> dict[str, str]:
+def reported() -> dict[str, str]:
     """CPUs that each container has for the daemon."""
     return {one["name"]: one["cpus"] for one in state()["containers"]}
 
 
 def state() -> dict[str, Any]:
-    """All that the daemon tells of itself."""
+    """The daemon's whole status."""
     return Client(DEFAULT_CONTROL_SOCKET).get("/v1/state")
 
 

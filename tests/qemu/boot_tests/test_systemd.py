@@ -20,10 +20,10 @@ from tests.qemu.boot_tests.node import (
     Node,
     Service,
     pid_in_sync,
+    reported,
     run,
     show,
     state,
-    told,
 )
 from tests.real_host.cri import CriClient
 from tests.real_host.patience import wait_until
@@ -32,7 +32,7 @@ from tests.real_host.resources import Resources
 RUNTIME: Final = "containerd.service"
 CONFIG: Final = Path("/etc/containerd/config.toml")
 STOCK: Final = CONFIG.with_suffix(".stock")
-# An emulated CPU takes longer than a runtime waits unless told.
+# An emulated CPU takes longer than a runtime waits by default.
 TIMES: Final = ("--registration-timeout", "60s", "--request-timeout", "30s")
 STATE: Final = Path(DEFAULT_STATE_DIR)
 WATCHDOG: Final = Path("/run/systemd/system", f"{UNIT}.d", "watchdog.conf")
@@ -60,6 +60,12 @@ def accepts_plugins() -> bool:
         return plugin.connect_ex("/var/run/nri/nri.sock") == 0
 
 
+def allowed_cpus(unit: str) -> str:
+    """CPUs that systemd has for a unit."""
+    (text,) = show(unit, "AllowedCPUs")
+    return str(CpuSet.parse(text.replace(" ", ",")))
+
+
 def test_it_starts_at_boot_once_the_runtime_is_there() -> None:
     (is_up,) = map(int, show(RUNTIME, "ActiveEnterTimestampMonotonic"))
     (begins,) = map(int, show(UNIT, "ExecMainStartTimestampMonotonic"))
@@ -71,37 +77,38 @@ def test_it_starts_at_boot_once_the_runtime_is_there() -> None:
     assert run("systemctl", "--failed", "--quiet", "--plain", "--no-legend") == ""
 
 
-def test_a_container_has_the_cpus_that_the_daemon_tells(
+def test_a_container_has_the_cpus_that_the_daemon_reports(
     node: Node, tmp_path: Path
 ) -> None:
     node.fill(tmp_path)
     node.start("db", Resources.guaranteed(1))
-    cpus = told()
+    node.start("web", Resources.best_effort())
+    cpus = reported()
 
     assert cpus == node.seen()
     assert len(CpuSet.parse(cpus["db"])) == 1
 
 
 def test_a_daemon_that_is_killed_or_hangs_is_started_anew(node: Node) -> None:
-    first, cpus = Service.now(), told()
+    first, cpus = Service.now(), reported()
     WATCHDOG.parent.mkdir(parents=True)
     WATCHDOG.write_text("[Service]\nWatchdogSec=10\n")
     run("systemctl", "daemon-reload")
     os.kill(first.pid, signal.SIGKILL)
     second = wait_for_restart(first)
 
-    assert told() == node.seen() == cpus
+    assert reported() == node.seen() == cpus
 
     os.kill(second.pid, signal.SIGSTOP)
     wait_for_restart(second)
     WATCHDOG.unlink()
     run("systemctl", "daemon-reload")
 
-    assert told() == node.seen() == cpus
+    assert reported() == node.seen() == cpus
 
 
 def test_it_outlives_a_runtime_without_nri(node: Node) -> None:
-    before, cpus = Service.now(), told()
+    before, cpus = Service.now(), reported()
     shutil.copy(STOCK, CONFIG)
     run("systemctl", "restart", RUNTIME)
 
@@ -117,16 +124,37 @@ def test_it_is_back_once_nri_is_switched_on(node: Node) -> None:
     wait_until(lambda: pid_in_sync() == before.pid, "the daemon to be in sync")
 
     assert Service.now() == before
-    assert told() == node.seen() == cpus
+    assert reported() == node.seen() == cpus
 
     node.start("late", Resources.guaranteed(1))
-    assert told() == node.seen()
-    assert len(CpuSet.parse(told()["late"])) == 1
-    assert told()["late"] != told()["db"]
+    assert reported() == node.seen()
+    assert len(CpuSet.parse(reported()["late"])) == 1
+    assert reported()["late"] != reported()["db"]
+
+
+def test_a_reload_of_systemd_leaves_containers_as_they_are(node: Node) -> None:
+    """The runtime gave systemd more CPUs for "web" than "late" has left it."""
+    cpus, scope = reported(), node.scope("web")
+    wait_until(lambda: allowed_cpus(scope.name) == cpus["web"], "its unit to follow")
+    options = ("--quiet", f"--slice={scope.parent.name}")
+    witness = ("--unit=witness", "--property=AllowedCPUs=0-1")
+    run("systemd-run", *options, *witness, "sleep", "infinity")
+    file = scope.with_name("witness.service") / "cpuset.cpus"
+    file.write_text("0")
+    run("systemctl", "daemon-reload")
+    # systemd 257 writes its values to a cgroup when a unit beside it starts, such as
+    # another container of the pod.
+    run("systemd-run", *options, "true")
+    wait_until(lambda: file.read_text() == "0-1\n", "systemd to write its CPUs")
+
+    assert allowed_cpus(scope.name) == cpus["web"]
+    # In crun's cgroup below it the old CPUs would not show.
+    assert (scope / "cpuset.cpus").read_text() == f"{cpus['web']}\n"
+    assert node.seen() == reported() == cpus
 
 
 def test_uninstalled_it_leaves_the_node_as_it_was(node: Node) -> None:
-    cpus = told()
+    cpus = reported()
     run("systemctl", "disable", "--now", UNIT)
 
     ended = ("inactive", "success", "disabled")

@@ -110,19 +110,19 @@ def test_a_container_that_is_gone_takes_its_partition_along(tmp_path: Path) -> N
         assert text(pod / "cpuset.cpus.exclusive") == ""
 
 
-def test_a_partition_that_others_are_in_the_way_of_is_told(tmp_path: Path) -> None:
+def test_a_partition_that_others_are_in_the_way_of_is_reported(tmp_path: Path) -> None:
     knobs = knobs_in(tmp_path / "state")
     with cgroups("a", "other") as pod:
         (pod / "a/cpuset.cpus").write_text("2")
         (pod / "other/cpuset.cpus").write_text("2")
         one = placed(isolated("a", "2"))
         report = knobs.apply(cgroup_files(one, NO_CPUS))
-        told = [why for _, why in IsolatedCgroups(TREE).ineffective(one, NO_CPUS)]
+        reported = [why for _, why in IsolatedCgroups(TREE).ineffective(one, NO_CPUS)]
         knobs.restore_all()
 
     folder = "/sys/fs/cgroup/isolation/pod1/a"
     reason = "isolated invalid (Cpu list in cpuset.cpus not exclusive)"
-    assert [*map(str, report.failed), *told] == [
+    assert [*map(str, report.failed), *reported] == [
         f"cannot write '2' to {folder}/cpuset.cpus.exclusive: invalid argument",
         f"{folder}/cpuset.cpus.partition is {reason!r}",
     ]

@@ -1,4 +1,4 @@
-"""Who is asked when, and what a plugin's refusal does to pods and containers."""
+"""Which plugin is asked when, and what its refusal does to pods and containers."""
 
 from __future__ import annotations
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 
+from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
 from nri_resmgr.app.classes.members import Member, members_of
 from nri_resmgr.app.classes.placed import blockio_choice
 from nri_resmgr.app.classes.unified import with_unified
-from nri_resmgr.app.observers.policy_in_force import PolicyInForce
+from nri_resmgr.app.observers.policy_in_force import UpdatingPolicy
 from nri_resmgr.classes.blockio import BlockIoConfig
-from nri_resmgr.policy.events import Event, Synchronized
+from nri_resmgr.policy.events import Event, Synchronized, Updated
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.stub.update_sender import UpdateSender
 
 Files: TypeAlias = Mapping[str, Mapping[str, str]]
 """Files and their contents, by container."""
@@ -25,27 +24,8 @@ Files: TypeAlias = Mapping[str, Mapping[str, str]]
 PERIOD: Final = 30.0  # seconds between two searches for devices: disks come and go
 
 
-class UpdatingPolicy(PolicyInForce, Protocol):
-    """A policy whose plugin sends updates; a `ResourcePolicy` is one."""
-
-    @property
-    def updates(self) -> UpdateSender:
-        """Sends updates that no request asked for."""
-
-
 class BlockIoFiles:
-    """Applies block I/O classes to running containers; an `Applier`.
-
-    Args:
-        policy: The policy in force, with the containers.
-        writer: Writer of the files.
-        record: Record of the files, for the next start.
-        period: Seconds between two searches for devices.
-
-    Attributes:
-        writer: Writer of the files.
-        period: Seconds between two searches for devices.
-    """
+    """Applies block I/O classes to running containers; an `Applier`."""
 
     def __init__(
         self,
@@ -55,18 +35,23 @@ class BlockIoFiles:
         period: float = PERIOD,
     ) -> None:
         self.writer = writer
-        self.period: float | None = period
+        self._period = period
         self._subject = policy
         self._record = record
         self._written: dict[str, Mapping[str, str]] = {}
+
+    @property
+    def period(self) -> float | None:
+        """Seconds until the next comparison."""
+        return self.writer.host.problems.period(self._period)
 
     def configured(self) -> None:
         """Remove the problems of the previous configuration."""
         self.writer.host.problems.forget()
 
     def note(self, event: Event) -> bool:
-        """Return whether the runtime has listed all containers."""
-        return isinstance(event, Synchronized)
+        """Return whether containers were listed, or an adjustment may have changed."""
+        return isinstance(event, Synchronized | Updated)
 
     def next_step(self, *, looks: bool) -> BlockIoStep:  # noqa: ARG002 - every step searches for devices
         """Return a step for all containers."""
@@ -93,7 +78,7 @@ class BlockIoFiles:
             self._written |= written
             # Otherwise the runtime restores its old values with its next update.
             self._subject.updates.send(self.update_of, written)
-        await asyncio.to_thread(self._record.save, self.writer.host)
+        await in_thread(lambda: self._record.save(self.writer.host))
 
     def restore(self) -> None:
         """Do nothing: the files end with their containers."""
@@ -110,13 +95,7 @@ class BlockIoFiles:
 
 @attrs.define(eq=False)
 class BlockIoStep:
-    """Classes and containers at one moment.
-
-    Attributes:
-        files: The applier.
-        config: The classes.
-        members: All containers.
-    """
+    """Classes and containers at one moment."""
 
     files: BlockIoFiles
     config: BlockIoConfig

@@ -32,14 +32,10 @@ _NO_FEATURES: Final = Features(is_v2=True, has_throttles=False)
 class BlockIoHost:
     """Classes on the devices of this host. Safe for use by several threads.
 
-    Args:
-        tree: The host; None for one without devices.
-
     Attributes:
         features: The files that cgroups have.
         applied: The files that this daemon has set, by the id of the container.
         rest: Lines for new containers that their runtime cannot write, by id.
-        problems: Problems with these classes.
     """
 
     def __init__(self, tree: Tree | None) -> None:

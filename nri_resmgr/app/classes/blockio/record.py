@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from typing import Final
+from typing import Final, TypeAlias
+
+import msgspec
 
 from nri_resmgr.app.classes.blockio.host import BlockIoHost
-from nri_resmgr.classes.unified import Files
 from nri_resmgr.host.resctrl import TextStore
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError
@@ -15,15 +15,15 @@ log = Logger(__name__)
 
 _NAME: Final = "blockio"
 
+_Record: TypeAlias = dict[str, dict[str, tuple[str, ...]]]
+"""Lines by container and file."""
+
 
 class BlockIoRecord:
     """Stores the files that this daemon has set.
 
     Without it, a restart would leave the limits of removed classes in force, and send
-    every container's limits again.
-
-    Args:
-        store: A `StateDir`; None for no record.
+    every container's limits again. Without a store, nothing is recorded.
     """
 
     def __init__(self, store: TextStore | None) -> None:
@@ -36,7 +36,7 @@ class BlockIoRecord:
             return
         try:
             text = self._store.read(_NAME)
-            applied = {} if text is None else _parsed(text)
+            applied = {} if text is None else msgspec.json.decode(text, type=_Record)
         except ValueError:
             log.warning("blockio.record-bad", path=self._store.set_aside(_NAME))
         except HostError as error:
@@ -49,11 +49,11 @@ class BlockIoRecord:
         """Store the files that containers have now, if they have changed."""
         if self._store is None:
             return
-        text = (
-            json.dumps(dict(sorted(host.applied.copy().items())))
-            if host.applied
-            else None
-        )
+        text = None
+        if host.applied:
+            # A copy: the event loop adds new containers meanwhile.
+            applied = dict(sorted(host.applied.copy().items()))
+            text = msgspec.json.encode(applied).decode()
         if text == self._text:
             return
         try:
@@ -66,25 +66,3 @@ class BlockIoRecord:
         else:
             host.problems.clear("record")
             self._text = text
-
-
-def _parsed(text: str) -> dict[str, Files]:
-    """Read a record.
-
-    Raises:
-        ValueError: The text is no record.
-    """
-    document = json.loads(text)
-    if not isinstance(document, dict):
-        raise ValueError("no mapping")  # noqa: TRY004 - the file is bad, not a caller
-    return {key: _files(one) for key, one in document.items()}
-
-
-def _files(found: object) -> Files:
-    if isinstance(found, dict) and all(_is_lines(one) for one in found.values()):
-        return {name: tuple(lines) for name, lines in found.items()}
-    raise ValueError("no files")
-
-
-def _is_lines(found: object) -> bool:
-    return isinstance(found, list) and all(isinstance(one, str) for one in found)

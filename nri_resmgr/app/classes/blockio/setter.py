@@ -24,11 +24,6 @@ class BlockIoSetter(ClassSetter):
 
     If the configuration has no classes, those of the runtime are used, by name.
     Otherwise the files are sent, and the runtime needs no configuration of its own.
-
-    Args:
-        use: The configuration.
-        policy: The policy in force; has the classes of balloon types.
-        writer: Writer of what the runtime cannot write.
     """
 
     def __init__(
@@ -48,7 +43,7 @@ class BlockIoSetter(ClassSetter):
         Raises:
             UnknownClass: There is no such class.
         """
-        request, classes = new.spec.preferences.blockio_class, self._use.classes
+        request, classes = new.spec.own_preferences.blockio_class, self._use.classes
         if request is not None and classes is not None and request.name not in classes:
             title = new.spec.title
             raise UnknownClass(title, KIND, request.name, request.key, tuple(classes))

@@ -17,15 +17,7 @@ from nri_resmgr.values import HostError
 
 
 class BlockIoWriter:
-    """Writes files of cgroups; in a thread.
-
-    Args:
-        tree: The host; None for one that cannot be written to.
-        host: State of the classes, which this updates.
-
-    Attributes:
-        host: State of the classes.
-    """
+    """Writes files of cgroups; in a thread."""
 
     def __init__(self, tree: WritableTree | None, host: BlockIoHost) -> None:
         self._tree = tree
@@ -42,10 +34,6 @@ class BlockIoWriter:
         self, config: BlockIoConfig, members: Iterable[Member]
     ) -> dict[str, Mapping[str, str]]:
         """Write the files of containers whose classes have changed.
-
-        Args:
-            config: The classes; empty for none any more.
-            members: The containers.
 
         Returns:
             The files to send to the runtime, by container id: otherwise it restores

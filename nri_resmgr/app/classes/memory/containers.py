@@ -24,8 +24,6 @@ class MemoryOwner(msgspec.Struct, frozen=True):
 
     Attributes:
         kind: ``memory-qos`` or ``memory-policy``.
-        name: Name of the class.
-        title: The container, for messages.
     """
 
     kind: str

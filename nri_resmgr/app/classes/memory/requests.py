@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Final
 
 from nri_proto import NriLevel
-from nri_resmgr.app.classes.memory.misc_limits import misc_unified
-from nri_resmgr.app.classes.setter import NewContainer
+from nri_resmgr.app.classes.memory.injection import MPOLSET, injected
+from nri_resmgr.app.classes.memory.misc_limits import misc_unified, write_rest
+from nri_resmgr.app.classes.setter import NewContainer, SetterOptions
 from nri_resmgr.app.classes.unified import check_version, with_unified
 from nri_resmgr.classes.memory import (
     MemoryPlace,
@@ -22,6 +23,7 @@ from nri_resmgr.classes.memory import (
 )
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.memory_classes import parse_numa_policy
+from nri_resmgr.host.mpolset import MpolsetProgram
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.stub.adjustment import ContainerAdjustment
@@ -29,43 +31,59 @@ from nri_resmgr.stub.model import MemoryPolicy, MemoryPolicyFlag, MemoryPolicyMo
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import PolicyError
+from nri_resmgr.values import InputError, PolicyError
 
 POLICY_LEVEL: Final = NriLevel(0, 12)
 """First NRI release with memory policies; older runtimes drop them."""
 
+ARGS_LEVEL: Final = NriLevel(0, 10)
+"""First NRI release where plugins change command lines; older ones drop changes."""
+
 
 @dataclass(eq=False)
 class RuntimeSetsNoPolicies(PolicyError):
-    """A container asks for a memory policy, which the runtime cannot set.
-
-    Attributes:
-        title: The container, for messages.
-        runtime: The runtime, for messages.
-        level: Its NRI release.
-    """
+    """A container asks for a memory policy, which the runtime cannot set."""
 
     title: str
     runtime: str
     level: NriLevel
 
     def __str__(self) -> str:
+        if self.level < ARGS_LEVEL:
+            help_text = (
+                "leave the annotation out, or upgrade the runtime (memoryPolicy."
+                f"injectMpolset would need NRI {ARGS_LEVEL})"
+            )
+        else:
+            help_text = (
+                "set memoryPolicy.injectMpolset: true in the configuration, leave the "
+                "annotation out, or upgrade the runtime"
+            )
         return (
             f"{self.title} asks for a memory policy, which NRI {self.level} of "
-            f"{self.runtime} cannot set, {POLICY_LEVEL} could; to help, leave the "
-            "annotation out, or upgrade the runtime"
+            f"{self.runtime} cannot set, {POLICY_LEVEL} could; to help, {help_text}"
+        )
+
+
+@dataclass(eq=False)
+class NotInjectable(InputError):
+    """A container cannot be started by ``mpolset``."""
+
+    title: str
+    why: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.title} asks for a memory policy, which mpolset would set, but "
+            f"{self.why}; to help, leave the annotation out, or upgrade the runtime to "
+            f"NRI {POLICY_LEVEL}"
         )
 
 
 class ContainerMemory:
     """The memory requests of a container; each is read when needed, and once.
 
-    Args:
-        new: The container.
-        config: The classes, and what annotations may set.
-        runtime: The container runtime. If its NRI release is unknown, a policy is
-            sent: a runtime ignores fields that it does not know.
-        tree: The host; None without one.
+    A runtime of unknown NRI release is sent a policy: it ignores unknown fields.
     """
 
     def __init__(
@@ -74,7 +92,10 @@ class ContainerMemory:
         config: PolicyConfig,
         runtime: RuntimeInfo,
         tree: Tree | None,
+        options: SetterOptions,
     ) -> None:
+        self._options = options
+        self._program = ""
         self._new = new
         self._config = config
         self._runtime = runtime
@@ -90,14 +111,13 @@ class ContainerMemory:
         check_version((*self._qos, *self._misc), self._tree, self._title)
         level = self._runtime.level
         if self._policy is not None and level is not None and level < POLICY_LEVEL:
-            raise RuntimeSetsNoPolicies(self._title, str(self._runtime), level)
+            config = self._config.memory_policy
+            if level < ARGS_LEVEL or config is None or not config.injects:
+                raise RuntimeSetsNoPolicies(self._title, str(self._runtime), level)
+            self._prepare_injection()
 
     def find_nodes(self, pin: Pin, machine: Machine) -> None:
         """Resolve the nodes of its NUMA policy, if it has one.
-
-        Args:
-            pin: The CPUs and memory nodes of the container.
-            machine: The machine.
 
         Raises:
             NoSuchNodes: None of the nodes has memory that it may use.
@@ -109,7 +129,22 @@ class ContainerMemory:
     def add(self, adjustment: ContainerAdjustment) -> ContainerAdjustment:
         """Add what the runtime sets; all of it has been checked."""
         result = with_unified(adjustment, self._misc | self._qos)
-        return result if self._found is None else _with_policy(result, self._found)
+        if (found := self._found) is None:
+            return result
+        if self._program:
+            return injected(result, found, self._new.container, self._program)
+        flags = tuple(MemoryPolicyFlag[flag.name] for flag in found.flags)
+        mode = MemoryPolicyMode[found.mode.name]
+        return result.set_memory_policy(MemoryPolicy(mode, str(found.nodes), flags))
+
+    def start(self) -> None:
+        """Write the misc limits that the runtime has not set.
+
+        Raises:
+            NotSetOnHost: One cannot be written.
+        """
+        if self._config.misc_limits:
+            write_rest(self._new, self._tree)
 
     def update(self, update: ContainerUpdate) -> ContainerUpdate:
         """Add what depends on the memory limit.
@@ -119,6 +154,18 @@ class ContainerMemory:
         """
         check_version(self._qos, self._tree, self._title)
         return with_unified(update, self._qos)
+
+    def _prepare_injection(self) -> None:
+        options, container = self._options, self._new.container
+        if not container.args:
+            raise NotInjectable(self._title, "the runtime reports no command of it")
+        if MPOLSET in (mount.destination for mount in container.mounts):
+            raise NotInjectable(self._title, f"it has a mount at {MPOLSET}")
+        if options.mpolset is None:
+            self._program = MPOLSET
+            return
+        program = MpolsetProgram(options.mpolset, options.run_dir, options.dry_run)
+        self._program = program.place()
 
     @property
     def _title(self) -> str:
@@ -142,7 +189,8 @@ class ContainerMemory:
         if not self._config.misc_limits:
             return {}
         annotations = self._new.pod.annotations
-        return misc_unified(annotations, self._name, self._tree, self._title)
+        found = misc_unified(annotations, self._name, self._tree, self._title)
+        return dict(found.values)
 
     @cached_property
     def _policy(self) -> NumaPolicy | None:
@@ -155,14 +203,3 @@ class ContainerMemory:
         return chosen_numa_policy(
             request, config.classes, parse_numa_policy, self._title
         )
-
-
-def _with_policy(
-    adjustment: ContainerAdjustment, found: ResolvedPolicy
-) -> ContainerAdjustment:
-    policy = MemoryPolicy(
-        MemoryPolicyMode[found.mode.name],
-        str(found.nodes),
-        tuple(MemoryPolicyFlag[flag.name] for flag in found.flags),
-    )
-    return adjustment.set_memory_policy(policy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
+from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, SetterOptions
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
@@ -27,14 +27,7 @@ _OURS: Final = ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
 
 
 class MemorySetter(ClassSetter):
-    """Applies the memory requests of pods with such annotations.
-
-    Args:
-        config: The classes, and what annotations may set.
-        runtime: The container runtime.
-        machine: The machine that the containers run on.
-        tree: The host; None without one.
-    """
+    """Applies the memory requests of pods with such annotations."""
 
     def __init__(
         self,
@@ -42,7 +35,9 @@ class MemorySetter(ClassSetter):
         runtime: RuntimeInfo,
         machine: Machine,
         tree: Tree | None,
+        options: SetterOptions,
     ) -> None:
+        self._options = options
         self._config = config
         self._runtime = runtime
         self._machine = machine
@@ -76,11 +71,7 @@ class MemorySetter(ClassSetter):
         decision: PolicyDecision,  # noqa: ARG002 - does not depend on the place
     ) -> None:
         """Write the misc limits after the first, which the runtime sets."""
-        if self._config.misc_limits:
-            # Late: few pods have such limits.
-            from nri_resmgr.app.classes.memory.misc_limits import write_rest
-
-            write_rest(new, self._tree)
+        self._requests(new).start()
 
     def update(
         self,
@@ -102,7 +93,9 @@ class MemorySetter(ClassSetter):
             # Late: few pods have such annotations.
             from nri_resmgr.app.classes.memory.requests import ContainerMemory
 
-            found = ContainerMemory(new, self._config, self._runtime, self._tree)
+            found = ContainerMemory(
+                new, self._config, self._runtime, self._tree, self._options
+            )
             self._last = (new, found)
         return self._last[1]
 

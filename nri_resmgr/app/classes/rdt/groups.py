@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import Final
 
 import attrs
@@ -12,7 +13,14 @@ from nri_resmgr.app.classes.rdt.host import RdtHost
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.config.rdt import RdtUse
-from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
+from nri_resmgr.policy.events import (
+    ContainerSpec,
+    Event,
+    PodStopped,
+    Started,
+    Synchronized,
+    Updated,
+)
 
 # Needed because a process that the runtime adds to a running container starts in the
 # class that the container was created with.
@@ -20,19 +28,7 @@ PERIOD: Final = 30.0  # seconds between two comparisons of all containers
 
 
 class RdtGroups:
-    """Applies RDT classes; an `Applier`.
-
-    Args:
-        subject: The policy in force, with the containers.
-        host: State of the groups.
-        writer: Writer of the groups.
-        period: Seconds between two comparisons of all containers.
-
-    Attributes:
-        host: State of the groups.
-        writer: Writer of the groups.
-        period: Seconds between two comparisons of all containers.
-    """
+    """Applies RDT classes; an `Applier`."""
 
     def __init__(
         self,
@@ -43,12 +39,17 @@ class RdtGroups:
     ) -> None:
         self.host = host
         self.writer = writer
-        self.period: float | None = period
+        self._period = period
         self._subject = subject
         self._is_configured = True  # since the last step
         self._are_all_due = True
         self._started: set[str] = set()
         self._pods: dict[str, str] = {}
+
+    @property
+    def period(self) -> float | None:
+        """Seconds until the next comparison."""
+        return self.host.problems.period(self._period)
 
     def configured(self) -> None:
         """Have the next step make the groups again."""
@@ -60,6 +61,8 @@ class RdtGroups:
         match event:
             case Started(container):
                 self._started.add(container)
+            case Updated(spec):
+                self._started.add(spec.id)  # an adjustment may have changed its class
             case Synchronized():
                 self._are_all_due = True
             case PodStopped(pod):
@@ -96,12 +99,31 @@ class RdtGroups:
             return ()
         subject = self._subject
         policy, state = subject.policy, subject.state
+        if self._is_configured:
+            self._pods.clear()  # the filters may be others
         for entry in state.ledger.entries.values():
-            if entry.spec.pod_uid:
+            if _is_monitored(entry.spec, use):
                 self._pods[entry.spec.pod] = entry.spec.pod_uid
         return tuple(
-            members_of(subject, lambda spec: rdt_choice(spec, use, policy, state))
+            members_of(
+                subject,
+                lambda spec: rdt_choice(spec, use, policy, state),
+                lambda spec: _is_monitored(spec, use),
+            )
         )
+
+
+def _is_monitored(spec: ContainerSpec, use: RdtUse) -> bool:
+    pods = use.pods
+    return (
+        use.monitors
+        and bool(spec.pod_uid)
+        and (
+            not pods.namespaces
+            or any(fnmatchcase(spec.namespace, one) for one in pods.namespaces)
+        )
+        and all(spec.pod_labels.get(key) == text for key, text in pods.labels.items())
+    )
 
 
 @attrs.define(eq=False)
@@ -109,9 +131,6 @@ class RdtStep:
     """Configuration and containers at one moment.
 
     Attributes:
-        groups: The applier.
-        use: The configuration; None for no groups.
-        members: All containers.
         due: Containers whose threads are to be moved.
         pods: Names of the monitoring groups of present pods.
         is_configured: Whether the configuration is new.
@@ -126,12 +145,14 @@ class RdtStep:
 
     def apply(self) -> None:
         """Make the groups if they are not as configured, and move containers."""
-        use, writer = self.use, self.groups.writer
-        self.groups.host.problems.keep_only({one.title for one in self.members})
+        use, writer, host = self.use, self.groups.writer, self.groups.host
+        host.problems.keep_only({one.title for one in self.members})
+        for gone in host.before.keys() - {one.reference.id for one in self.members}:
+            del host.before[gone]
         if self.is_configured or writer.is_due(use):
             writer.set_up(use, self.members)
         if use is not None:
-            writer.move(self.due, monitors=use.monitors)
+            writer.move(self.due)
             writer.look()
             writer.prune(self.pods if use.monitors else ())
 

@@ -20,7 +20,6 @@ class GroupState(msgspec.Struct, frozen=True):
 
     Attributes:
         schemata: In the form of a plan.
-        threads: Number of threads in it.
     """
 
     schemata: str
@@ -36,7 +35,7 @@ class RdtHost:
         groups: The present groups by class, the root group first.
         why: Why classes are not as configured; empty where they are.
         is_settled: Whether the writer has tried to make the groups.
-        problems: Problems with these classes.
+        before: Groups of adjusted containers before their adjustment, by id.
     """
 
     def __init__(self) -> None:
@@ -45,6 +44,7 @@ class RdtHost:
         self.groups: Mapping[str, GroupState] = {}
         self.why = PENDING
         self.is_settled = False
+        self.before: dict[str, str] = {}
         self.problems = ClassProblems("rdt")
 
     def names(self) -> tuple[str, ...]:

@@ -35,12 +35,6 @@ class RdtSetter(ClassSetter):
 
     A container whose class has no group yet is moved into it later, by
     `nri_resmgr.app.classes.rdt.writer`.
-
-    Args:
-        use: The configuration.
-        runtime: The container runtime.
-        policy: The policy in force; has the classes of balloon types.
-        host: State of the groups.
     """
 
     def __init__(
@@ -65,7 +59,7 @@ class RdtSetter(ClassSetter):
             ClassDenied: The annotation may not name it.
             ClassMissing: The class is configured and has no group here.
         """
-        request = new.spec.preferences.rdt_class
+        request = new.spec.own_preferences.rdt_class
         if request is None:
             return
         about = (new.spec.title, KIND, request.name, request.key)

@@ -26,13 +26,7 @@ _MONITORING: Final = "monitoring"
 
 
 class RdtWriter:
-    """Writes to resctrl; in a thread, and one call at a time.
-
-    Args:
-        tree: The host.
-        host: State of the groups, which this updates.
-        open_control: Opens resctrl, or raises `HostError`.
-    """
+    """Writes to resctrl; in a thread, and one call at a time."""
 
     def __init__(
         self,
@@ -65,12 +59,12 @@ class RdtWriter:
             problems.clear(_GROUPS)
             self._host.settle(self._control if use else None, plan)
 
-    def move(self, members: Iterable[Member], *, monitors: bool) -> None:
+    def move(self, members: Iterable[Member]) -> None:
         """Move containers into their classes, and out of other classes made here."""
         if self._host.control is None:
             return
         try:
-            mover = _ContainerMover(self._tree, self._host, monitors=monitors)
+            mover = _ContainerMover(self._tree, self._host)
         except HostError as error:
             self._host.problems.fail(_GROUPS, str(error))
             return
@@ -149,7 +143,10 @@ class RdtWriter:
         options = ResctrlOptions(adopts=use.adopts, forces=use.forces)
         control = self._opened(options)
         if use.config is None:
-            if control.journal.load() != ResctrlRecord():
+            # Monitoring groups stay, or their counters would begin again; `prune`
+            # removes those that nothing wants.
+            record = control.journal.load()
+            if record != ResctrlRecord(monitors=record.monitors):
                 control.restore()
             return None
         plan = plan_of(use.config, control.capabilities())
@@ -188,12 +185,11 @@ class RdtWriter:
 class _ContainerMover:
     """Moves containers; reads once which threads are in which group."""
 
-    def __init__(self, tree: Tree, host: RdtHost, *, monitors: bool) -> None:
+    def __init__(self, tree: Tree, host: RdtHost) -> None:
         assert host.control is not None  # noqa: S101 - the caller has checked it
         self._tree = tree
         self._host = host
         self._control = control = host.control
-        self._monitors = monitors
         self._places = CgroupFinder(tree)
         self._group_of = {
             task: name for name in control.classes() for task in control.tasks(name)
@@ -209,14 +205,22 @@ class _ContainerMover:
         name = self._target(member, now)
         if not name:
             return
-        monitor = self._monitor(member.pod, name) if self._monitors else ""
+        monitor = self._monitor(member.pod, name) if member.is_monitored else ""
         if monitor or now != {name}:
             self._control.move(threads, name, monitor)
 
     def _target(self, member: Member, now: set[str]) -> str:
         """Return the group; a container without a class stays in groups of others."""
+        key, before = member.reference.id, self._host.before
         if member.name and self._host.has(member.name):
+            if member.is_adjusted:
+                was = ROOT_CLASS if member.name in now else min(now)
+                before.setdefault(key, was)
+            else:
+                before.pop(key, None)
             return member.name
+        if was := before.pop(key, ""):  # its adjustment is gone
+            return was if self._host.has(was) else ROOT_CLASS
         if now & self._ours:
             return ROOT_CLASS
         return next(iter(now)) if len(now) == 1 else ""
@@ -268,9 +272,7 @@ def opener(
 ) -> Callable[[ResctrlOptions], RdtControl]:
     """Return a function that opens the resctrl file system of a host.
 
-    Args:
-        tree: The host.
-        store: The state directory; None keeps the journal in this process only.
+    Without a store the journal is kept in this process only.
     """
     texts = store or _InMemoryState()
     return lambda options: RdtControl.open(tree, texts, options)

@@ -1,0 +1,23 @@
+"""The cluster's side of a node: the API server in, control socket and spool folder out.
+
+A process of its own, with network and credentials and without privileges. It knows
+nothing of NRI, of policies, or of the host; the privileged daemon never imports it.
+
+Read `agent` first: it runs the parts. Each is a pure module and one that does:
+
+* `choice` decides which object counts, from what `configuration` watches; `documents`
+  has the document in an object.
+* `spool_folder` hands documents over; `verdict` and `daemon_state` are what comes back,
+  by `daemon_link`.
+* `node_report`, `object_status` and `conditions` make the status of the node and of the
+  object; `report_pace` says when they are due, `reporter` writes them.
+* `node_topology` makes what schedulers read of what the node can grant (`zones`), with
+  the `fingerprint` of its pods; `topology_publisher` writes it, and `publication` is
+  what became of that.
+* `adjustments` watches, hands over and reports adjustments of containers.
+* `node_capacity` writes extended resources into the status of the Node.
+* `pod_events` makes events on pods of refusals and losses.
+* `watch_problems` has what cannot be watched now.
+
+`api` is the client of the API server.
+"""

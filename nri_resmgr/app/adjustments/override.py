@@ -1,0 +1,119 @@
+"""Puts an adjustment into the spec of a container, and takes it out again."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+from msgspec.structs import replace
+
+from nri_resmgr.app.adjustments.adjustment import Adjustment
+from nri_resmgr.classes.choice import ClassRequest
+from nri_resmgr.policy.events import Adjusted, ContainerSpec, RequestOrigin
+from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.requests import quota_of, shares_of
+from nri_resmgr.stub.model import Container, LinuxCpu, LinuxMemory
+from nri_resmgr.values import Bytes, MilliCpus
+
+_FIELDS: Final = (
+    "request",
+    "limit",
+    "memory_request",
+    "memory_limit",
+    "source",
+    "preferences",
+)
+"""The fields of a spec that an adjustment changes, and `Adjusted` keeps."""
+
+_Amount = TypeVar("_Amount", MilliCpus, Bytes)
+
+
+def unadjusted(spec: ContainerSpec) -> ContainerSpec:
+    """Return a container as it is without its adjustment."""
+    own = spec.adjusted
+    if own is None:
+        return spec
+    return replace(
+        spec, adjusted=None, **{name: getattr(own, name) for name in _FIELDS}
+    )
+
+
+def with_adjustment(own: ContainerSpec, found: Adjustment) -> ContainerSpec:
+    """Return a container, as it is without any adjustment, with one."""
+    request = own.request if found.request is None else found.request
+    memory = (
+        own.memory_request if found.memory_request is None else found.memory_request
+    )
+    return replace(
+        own,
+        request=request,
+        limit=_limit(found.limit, own.limit, request),
+        memory_request=memory,
+        memory_limit=_limit(found.memory_limit, own.memory_limit, memory),
+        source=RequestOrigin.ADJUSTMENT if found.has_resources else own.source,
+        preferences=_preferences(own.preferences, found),
+        adjusted=_kept(own, found.name),
+    )
+
+
+def as_known(own: ContainerSpec, known: ContainerSpec) -> ContainerSpec:
+    """Return a container with the adjustment that it had at an earlier event."""
+    if known.adjusted is None:
+        return own
+    fields: dict[str, Any] = {name: getattr(known, name) for name in _FIELDS}
+    return replace(own, adjusted=_kept(own, known.adjusted.name), **fields)
+
+
+def without_adjustment(container: Container, spec: ContainerSpec) -> Container:
+    """Return a container as the runtime would report it without its adjustment.
+
+    The runtime's record has the limits that were adjusted, which must not be taken for
+    those of the kubelet.
+
+    Args:
+        container: As the runtime reports it.
+        spec: Its spec at an earlier event.
+    """
+    linux = container.linux
+    if spec.adjusted is None or not linux or not linux.resources:
+        return container
+    own, found = spec.adjusted, linux.resources
+    cpu, memory = found.cpu or LinuxCpu(), found.memory or LinuxMemory()
+    if cpu.shares and cpu.shares == shares_of(spec.request):
+        cpu = replace(cpu, shares=shares_of(own.request))
+    if spec.limit is not None and cpu.quota == _quota(spec.limit, cpu.period):
+        quota = None if own.limit is None else _quota(own.limit, cpu.period)
+        cpu = replace(cpu, quota=quota)
+    if spec.memory_limit is not None and memory.limit == spec.memory_limit:
+        memory = replace(memory, limit=own.memory_limit)
+    resources = replace(found, cpu=cpu, memory=memory)
+    return replace(container, linux=replace(linux, resources=resources))
+
+
+def _quota(limit: MilliCpus, period: int | None) -> int:
+    return quota_of(limit, period) if period else quota_of(limit)
+
+
+def _limit(
+    found: _Amount | None, own: _Amount | None, request: _Amount
+) -> _Amount | None:
+    if found is not None:
+        return found
+    return None if own is None else max(own, request)
+
+
+def _preferences(own: Preferences, found: Adjustment) -> Preferences:
+    key = f"adjustment {found.name}"
+    changes: dict[str, object] = {}
+    if found.rdt_class is not None:
+        changes["rdt_class"] = ClassRequest(found.rdt_class, key, by_adjustment=True)
+    if found.blockio_class is not None:
+        changes["blockio_class"] = ClassRequest(
+            found.blockio_class, key, by_adjustment=True
+        )
+    if found.top_tier_limit is not None:
+        changes["top_tier_limit"] = found.top_tier_limit
+    return replace(own, **changes) if changes else own
+
+
+def _kept(own: ContainerSpec, name: str) -> Adjusted:
+    return Adjusted(name, **{field: getattr(own, field) for field in _FIELDS})

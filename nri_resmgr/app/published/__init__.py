@@ -1,1 +1,0 @@
-"""Resources published to containers: a mounted folder with resources.sh and .json."""

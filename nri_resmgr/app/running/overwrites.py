@@ -1,0 +1,143 @@
+"""Values of cgroups that other programs overwrite: noticed, and written again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection
+from time import monotonic
+from typing import Final, TypeAlias
+
+import attrs
+
+from nri_resmgr.app.background.repairs import FORGIVEN, MOST_ATTEMPTS
+from nri_resmgr.app.running.containers import DeliveredContainers
+from nri_resmgr.app.running.series import PinWrite
+from nri_resmgr.app.running.waiting import WaitingPins
+from nri_resmgr.host.cgroups.cpuset_watch import CpusetWatch
+from nri_resmgr.host.cgroups.writer import WriteResult
+from nri_resmgr.log import Logger
+
+log = Logger(__name__)
+
+OnOverwritten: TypeAlias = Callable[[PinWrite, WriteResult], None]
+"""Receives CPUs that were written again: the decided ones, and what was there."""
+
+_MEANWHILE: Final = (
+    "what other programs write to cpusets of containers is found by the next round of "
+    "verification"
+)
+
+
+@attrs.define(eq=False)
+class _Case:
+    """The count and the last time of rewritten values of one container."""
+
+    times: int = 0
+    last: float = 0.0
+
+
+class Overwrites:
+    """Has containers compared whose cpusets are written, and limits what follows.
+
+    A program that writes its values again and again gets them after some attempts. From
+    then on verification reports it, which says what may be done.
+
+    Args:
+        watch: Notices writes; None to notice none.
+        containers: Those whose cgroups are written.
+        waiting: Has the comparisons.
+
+    Attributes:
+        on_found: Called with CPUs that nothing known has overwritten.
+    """
+
+    def __init__(
+        self,
+        watch: CpusetWatch | None,
+        containers: DeliveredContainers,
+        waiting: WaitingPins,
+    ) -> None:
+        self.watch = watch
+        self.on_found: OnOverwritten = lambda _write, _result: None
+        self._containers = containers
+        self._waiting = waiting
+        self._cases: dict[str, _Case] = {}
+        self._listens_to = -1
+        self._is_reported = False
+
+    # Noticing.
+
+    def listen(self) -> None:
+        """Note writes from now on; call it again after files were added."""
+        if self.watch is None:
+            return
+        self._report_problem(self.watch.problem)
+        if self.watch.fileno() != self._listens_to:
+            self._listens_to = self.watch.fileno()
+            loop = asyncio.get_running_loop()
+            loop.add_reader(self._listens_to, self._look, self.watch)
+
+    def pause(self) -> None:
+        """Leave writes unread until `look`, such as those of a series of our own.
+
+        To be woken by each of them would take longer than to write.
+        """
+        if self._listens_to >= 0:
+            asyncio.get_running_loop().remove_reader(self._listens_to)
+            self._listens_to = -1
+
+    def look(self) -> None:
+        """Have containers compared whose files were written since the last call."""
+        if self.watch is not None and self.watch.fileno() >= 0:
+            self._look(self.watch)
+
+    def stop(self) -> None:
+        """Note no more writes."""
+        self.pause()
+        if self.watch is not None:
+            self.watch.close()
+
+    def keep_only(self, containers: Collection[str]) -> None:
+        """Forget all other containers."""
+        if self.watch is not None:
+            self.watch.keep_only(containers)
+        for key in self._cases.keys() - set(containers):
+            del self._cases[key]
+
+    def _look(self, watch: CpusetWatch) -> None:
+        try:
+            written = watch.written()
+        except OSError as error:
+            self._report_problem(f"inotify: {error.strerror}")
+            self.stop()  # it begins again with the next write
+            return
+        for key in written:
+            one = self._containers.get(key)
+            if one is not None and not one.by_runtime and self.may_rewrite(key):
+                self._waiting.check_soon(key)
+
+    def _report_problem(self, why: str) -> None:
+        if why and not self._is_reported:
+            log.warning("cpusets.not-watched", why=why, meanwhile=_MEANWHILE)
+        self._is_reported = bool(why)
+
+    # Writing again.
+
+    def may_rewrite(self, container: str) -> bool:
+        """Return whether the values of a container may be written again."""
+        case = self._cases.get(container)
+        if case is None or monotonic() - case.last >= FORGIVEN:
+            return True
+        return case.times < MOST_ATTEMPTS
+
+    def note_rewritten(self, container: str) -> None:
+        """Note that overwritten values were written again."""
+        case = self._cases.setdefault(container, _Case())
+        now = monotonic()
+        if now - case.last >= FORGIVEN:
+            case.times = 0
+        case.times, case.last = case.times + 1, now
+
+    def note_decided(self, container: str) -> None:
+        """Note that other values are decided: attempts count anew."""
+        self._cases.pop(container, None)

@@ -1,0 +1,350 @@
+"""The agent between an API server and a real daemon: documents in, reports out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import attrs
+import pytest
+
+from nri_resmgr.agent.agent import Agent, AgentOptions
+from nri_resmgr.agent.api import Access, ApiClient
+from nri_resmgr.agent.configuration import (
+    CONFIG_MAP_SOURCE,
+    ConfigScope,
+    ConfigSource,
+    custom_resources,
+)
+from nri_resmgr.spool import CONFIGURATION, decode
+from tests.agent.fake_api_server import FakeApiServer, Json
+from tests.daemon.test_control import ask, at_work, socket_in
+from tests.waiting import until
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
+
+NODE, NAMESPACE = "node-a", "kube-system"
+NODES = "/api/v1/nodes"
+STATIC = f"/apis/config.nri/v1alpha1/namespaces/{NAMESPACE}/staticpolicies"
+BALLOONS = f"/apis/config.nri/v1alpha1/namespaces/{NAMESPACE}/balloonspolicies"
+CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+KINDS = {
+    "/nodes",
+    "/configmaps",
+    "config.nri/staticpolicies",
+    "config.nri/balloonspolicies",
+    "config.nri/noderesourcemanagers",
+    "events.k8s.io/events",
+}
+
+
+def policy(name: str, cpu: str, kind: str = "StaticPolicy") -> Json:
+    return {
+        "apiVersion": "config.nri/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": name},
+        # A container has exclusive CPUs, which another policy may not keep.
+        "spec": {"reservedResources": {"cpu": cpu}, "allowLoss": True},
+    }
+
+
+@attrs.define(eq=False)
+class Cluster:
+    """An API server, a node's daemon, and the agent between them."""
+
+    server: FakeApiServer
+    folder: Path
+
+    def status(self) -> Json:
+        """The node's object, as far as there is one."""
+        key = ("config.nri/noderesourcemanagers", "", NODE)
+        found: Json = self.server.objects.get(key, {}).get("status", {})
+        return found
+
+    def condition(self, kind: str) -> tuple[str, str, str]:
+        """Status, reason and message of a condition."""
+        for one in self.status().get("conditions", ()):
+            if one["type"] == kind:
+                return one["status"], one["reason"], one["message"]
+        return "", "", ""
+
+    def entry(self, kind: str, name: str) -> Json:
+        """The node's entry in the status of an object."""
+        body = self.server.objects.get((f"config.nri/{kind}", NAMESPACE, name), {})
+        found: Json = body.get("status", {}).get("nodes", {}).get(NODE)
+        return found or {}
+
+    def events(self) -> list[Json]:
+        """All events of Kubernetes."""
+        return [
+            body
+            for (kind, *_), body in self.server.objects.items()
+            if kind == "events.k8s.io/events"
+        ]
+
+    def spooled(self) -> str:
+        """Name of the object in the spool."""
+        path = self.folder / "spool" / CONFIGURATION
+        return decode(path.read_bytes()).header.name if path.exists() else ""
+
+
+@asynccontextmanager
+async def agent_of(
+    cluster: Cluster, access: Access, source: ConfigSource
+) -> AsyncIterator[None]:
+    """Run an agent in this process."""
+    options = AgentOptions(
+        scope=ConfigScope(NODE, NAMESPACE, source),
+        spool=cluster.folder / "spool",
+        control_socket=str(socket_in(cluster.folder)),
+    )
+    async with ApiClient.open(access) as api:
+        task = asyncio.create_task(Agent(api, options).run())
+        try:
+            yield
+        finally:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+async def cluster(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[Cluster]:
+    """A cluster whose node has a daemon, and no agent yet."""
+    server.kinds = set(KINDS)
+    server.put(NODES, {"metadata": {"name": NODE}})
+    (tmp_path / "spool").mkdir(0o755)
+    async with at_work(tmp_path, "--spool", str(tmp_path / "spool")):
+        yield Cluster(server, tmp_path)
+
+
+RESOURCES = custom_resources(["StaticPolicy", "BalloonsPolicy"])
+
+
+async def test_what_is_applied_is_in_force_and_reported(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.status().get("policy") == "StaticPolicy")
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(lambda: cluster.entry("staticpolicies", "default"))
+
+        assert cluster.status()["observed"]["name"] == "default"
+        assert cluster.status()["cpus"]["online"] == 8
+        assert cluster.condition("ConfigurationApplied")[:2] == ("True", "Accepted")
+        assert cluster.condition("RuntimeConnected")[:2] == ("True", "Synchronized")
+        entry = cluster.entry("staticpolicies", "default")
+        assert (entry["status"], entry["generation"]) == ("Success", 1)
+        assert "errors" not in entry
+
+
+async def test_levels_and_labels_choose_the_object(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.spooled() == "default")
+        labels = {"config.nri/group": "fast"}
+        cluster.server.put(NODES, {"metadata": {"name": NODE, "labels": labels}})
+        await until(lambda: cluster.condition("ConfigurationApplied")[1] != "Accepted")
+        assert cluster.spooled() == "default"  # none has the group's name
+        cluster.server.put(STATIC, policy("group.fast", "cpuset:2"))
+        await until(lambda: cluster.spooled() == "group.fast")
+        # The entry in the object before is removed.
+        await until(lambda: cluster.entry("staticpolicies", "group.fast"))
+        await until(lambda: not cluster.entry("staticpolicies", "default"))
+        cluster.server.put(STATIC, policy(f"node.{NODE}", "cpuset:1"))
+        await until(lambda: cluster.spooled() == f"node.{NODE}")
+        cluster.server.remove(STATIC, f"node.{NODE}")
+        await until(lambda: cluster.spooled() == "group.fast")
+        cluster.server.put(NODES, {"metadata": {"name": NODE}})
+        await until(lambda: cluster.spooled() == "default")
+
+
+async def test_a_mistake_is_reported_and_the_old_one_stays(
+    cluster: Cluster, access: Access
+) -> None:
+    name = f"node.{NODE}"
+    cluster.server.put(STATIC, policy(name, "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        wrong = policy(name, "cpuset:3")
+        wrong["spec"]["preserved"] = 1
+        cluster.server.put(STATIC, wrong)
+        await until(lambda: cluster.condition("Ready")[1] == "Rejected")
+
+        assert "$.spec.preserved: unknown key" in cluster.condition("Ready")[2]
+        await until(
+            lambda: cluster.entry("staticpolicies", name).get("generation") == 2
+        )
+        assert cluster.entry("staticpolicies", name)["status"] == "Failure"
+        assert cluster.status()["policy"] == "StaticPolicy"
+
+        cluster.server.put(STATIC, policy(name, "cpuset:2"))
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(
+            lambda: cluster.entry("staticpolicies", name).get("status") == "Success"
+        )
+
+
+async def test_a_document_is_tried_out_and_what_it_would_change_is_shown(
+    cluster: Cluster, access: Access
+) -> None:
+    name = f"node.{NODE}"
+    cluster.server.put(STATIC, policy(name, "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[1] == "Working")
+        tried = policy(name, "cpuset:2", "StaticPolicy")
+        tried["spec"]["mode"] = "DryRun"
+        cluster.server.put(STATIC, tried)
+        await until(lambda: cluster.condition("ConfigurationApplied")[1] == "DryRun")
+
+        assert cluster.status()["mode"] == "DryRun"
+        events = (await ask(cluster.folder, "events", "-o", "json")).stdout
+        rows = [json.loads(line) for line in events.splitlines()]
+        (trial,) = (one for one in rows if one["kind"] == "configuration.tried")
+        assert trial["title"] == f"StaticPolicy {NAMESPACE}/{name}"
+        assert trial["why"].startswith("would change ")
+        assert "would change" in cluster.condition("ConfigurationApplied")[2]
+        assert cluster.condition("Ready")[0] == "True"
+        tried["spec"]["mode"] = "Enforce"
+        cluster.server.put(STATIC, tried)
+        await until(lambda: cluster.status()["mode"] == "Enforce")
+
+
+async def test_two_kinds_are_refused_until_one_is_deleted(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        cluster.server.put(BALLOONS, policy("default", "1", "BalloonsPolicy"))
+        await until(lambda: cluster.condition("Ready")[1] == "SeveralKinds")
+        assert cluster.status()["policy"] == "StaticPolicy"
+        cluster.server.remove(STATIC, "default")
+        await until(lambda: cluster.status()["policy"] == "BalloonsPolicy")
+
+
+async def test_a_deleted_object_stays_in_force_and_that_is_shown(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        cluster.server.remove(STATIC, "default")
+        await until(
+            lambda: cluster.condition("ConfigurationApplied")[1] == "ConfigurationGone"
+        )
+        assert cluster.status()["policy"] == "StaticPolicy"
+
+
+async def test_a_refusal_is_an_event_on_the_pod(
+    cluster: Cluster, access: Access
+) -> None:
+    async with agent_of(cluster, access, RESOURCES):
+        await until(cluster.events)
+
+    (event,) = cluster.events()
+    assert (event["reason"], event["type"]) == ("ResourcesRefused", "Warning")
+    assert event["regarding"]["name"] == "huge"
+    assert event["note"].startswith(f"node {NODE}: ")
+    assert "asks for 64 exclusive CPUs" in event["note"]
+    # An agent that starts again finds it there.
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await asyncio.sleep(2.0)
+    assert len(cluster.events()) == 1
+
+
+async def test_nothing_is_written_without_a_change(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.entry("staticpolicies", "default"))
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(cluster.events)
+        await asyncio.sleep(3.0)
+        before = len(cluster.server.requests)
+        await asyncio.sleep(5.0)
+
+    assert len(cluster.server.requests) == before
+    writes = [one for one in cluster.server.requests if one.method != "GET"]
+    # The node's object, its status as it changes at the start, the entry, the event.
+    assert len(writes) <= 8
+
+
+async def test_a_document_that_could_not_be_written_is_written_later(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    obstacle = cluster.folder / "spool" / f".{CONFIGURATION}.new"
+    obstacle.mkdir()
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: "Ready" in str(cluster.status()))
+        await asyncio.sleep(2.0)
+        assert cluster.spooled() == ""
+        obstacle.rmdir()
+        await until(lambda: cluster.spooled() == "default")
+
+
+async def test_labels_and_annotations_of_an_object_change_nothing(
+    cluster: Cluster, access: Access
+) -> None:
+    """Only the specification counts, and no label chooses an object."""
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(lambda: cluster.entry("staticpolicies", "default"))
+        await until(cluster.events)
+        await asyncio.sleep(2.0)
+        path = cluster.folder / "spool" / CONFIGURATION
+        before, asked = path.stat().st_mtime_ns, len(cluster.server.requests)
+        found = policy("default", "cpuset:3")
+        found["metadata"] |= {"labels": {"a": "b"}, "annotations": {"c": "d"}}
+        key = ("config.nri/staticpolicies", NAMESPACE, "default")
+        found["status"] = cluster.server.objects[key]["status"]
+        cluster.server.put(STATIC, found)
+        await asyncio.sleep(3.0)
+
+        assert path.stat().st_mtime_ns == before
+        assert len(cluster.server.requests) == asked
+
+
+async def test_config_maps_have_documents_or_sections_of_cri_resource_manager(
+    cluster: Cluster, access: Access
+) -> None:
+    document = (
+        "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\n"
+        "spec: {reservedResources: {cpu: 'cpuset:3'}}\n"
+    )
+    name = "cri-resmgr-config.default"
+    body = {"metadata": {"name": name}, "data": {"nri-resmgr.yaml": document}}
+    cluster.server.put(CONFIG_MAPS, body)
+    async with agent_of(cluster, access, CONFIG_MAP_SOURCE):
+        await until(lambda: cluster.status().get("policy") == "StaticPolicy")
+        own = "Active: static\nReservedResources: {CPU: cpuset:2}\n"
+        data = {"policy": own}
+        mine = f"cri-resmgr-config.node.{NODE}"
+        cluster.server.put(CONFIG_MAPS, {"metadata": {"name": mine}, "data": data})
+        await until(lambda: cluster.status()["observed"]["name"] == mine)
+        await until(lambda: cluster.condition("Ready")[1] == "Working")
+        assert cluster.status()["observed"]["kind"] == "ConfigMap"
+
+
+async def test_the_daemon_counts_alone_while_the_cluster_is_away(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.put(STATIC, policy("default", "cpuset:3"))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await cluster.server.__aexit__()
+        await asyncio.sleep(1.0)
+        await cluster.server.__aenter__()
+        cluster.server.put(STATIC, policy(f"node.{NODE}", "cpuset:1"))
+        await until(lambda: cluster.spooled() == f"node.{NODE}", within=60)

@@ -1,0 +1,138 @@
+"""Cpusets that another program writes are written again, and not for ever."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_resmgr.app.background.repairs import MOST_ATTEMPTS
+from nri_resmgr.app.running.parts import DeliveryTimes
+from nri_resmgr.values import NO_CPUS, CpuSet
+from tests.app.node import SAFE
+from tests.running.node import (
+    NO_EXTRAS,
+    NodeExtras,
+    cgroup_node,
+    cpus,
+    decided,
+)
+from tests.waiting import until
+
+WATCHES = NodeExtras(watches=True)
+SHORT_CHECKS = DeliveryTimes(check_after=0.05)
+
+
+async def test_what_something_else_overwrites_is_written_again(tmp_path: Path) -> None:
+    async with cgroup_node(tmp_path) as node:
+        await node.run("shared", 0.5)
+        await node.run("exclusive", 2)
+        wanted = cpus(node, "shared")
+        (node.path("shared") / "cpuset.cpus").write_text("0-7\n")
+        await until(lambda: cpus(node, "shared") == wanted)
+
+        await until(lambda: node.delivery.counts.rewritten == 1)
+
+
+@pytest.mark.parametrize("extras", [NO_EXTRAS, WATCHES], ids=["", "watched"])
+async def test_it_does_not_fight_with_another_program_for_ever(
+    extras: NodeExtras, tmp_path: Path
+) -> None:
+    async with cgroup_node(tmp_path, times=SHORT_CHECKS, extras=extras) as node:
+        await node.run("shared", 0.5)
+        await node.run("exclusive", 2)
+        end = asyncio.get_running_loop().time() + 1.0
+        while asyncio.get_running_loop().time() < end:
+            (node.path("shared") / "cpuset.cpus").write_text("0-7\n")
+            await asyncio.sleep(0.005)
+
+        assert 1 <= node.delivery.counts.rewritten <= MOST_ATTEMPTS
+
+
+async def test_what_is_overwritten_much_later_is_written_again_at_once(
+    tmp_path: Path,
+) -> None:
+    async with cgroup_node(tmp_path, times=SHORT_CHECKS, extras=WATCHES) as node:
+        found: list[tuple[CpuSet, CpuSet]] = []
+        node.delivery.overwrites.on_found = lambda write, result: found.append(
+            (write.pin.cpus, result.before.cpus if result.before else NO_CPUS)
+        )
+        await node.run("shared", 0.5)
+        await node.run("other", 0.5)
+        wanted = cpus(node, "shared")
+        await asyncio.sleep(0.5)  # until nothing is compared any more
+        for name in ("shared", "other"):
+            (node.path(name) / "cpuset.cpus").write_text("0-7\n")
+        await until(lambda: cpus(node, "shared") == cpus(node, "other") == wanted)
+
+        assert node.delivery.counts.rewritten == 2
+        assert found == [(wanted, CpuSet.parse("0-7"))] * 2
+
+
+async def test_overwritten_memory_nodes_are_written_again(tmp_path: Path) -> None:
+    async with cgroup_node(
+        tmp_path, "1s2n4c1t", times=SHORT_CHECKS, extras=WATCHES
+    ) as node:
+        await node.run("shared", 0.5)
+        file = node.path("shared") / "cpuset.mems"
+        wanted = file.read_text()
+        await asyncio.sleep(0.5)  # until nothing is compared any more
+        file.write_text("0-1\n" if wanted != "0-1\n" else "0\n")
+        await until(lambda: file.read_text() == wanted)
+
+
+async def test_a_program_that_writes_for_ever_gets_its_values(tmp_path: Path) -> None:
+    async with cgroup_node(
+        tmp_path, "1s2n4c1t", times=SHORT_CHECKS, extras=WATCHES
+    ) as node:
+        await node.run("shared", 0.5)
+        await asyncio.sleep(0.5)  # until nothing is compared any more
+        for _ in range(2 * MOST_ATTEMPTS):
+            (node.path("shared") / "cpuset.cpus").write_text("0-3\n")
+            (node.path("shared") / "cpuset.mems").write_text("0-1\n")
+            await asyncio.sleep(0.3)
+        rewritten = node.delivery.counts.rewritten
+        await node.run("exclusive", 1)
+        await until(lambda: cpus(node, "shared") == decided(node, "shared"))
+
+        # CPUs and nodes of the last attempt may both be among them.
+        assert MOST_ATTEMPTS <= rewritten <= MOST_ATTEMPTS + 1
+
+
+async def test_files_that_cannot_be_watched_are_logged_once(tmp_path: Path) -> None:
+    async with cgroup_node(tmp_path, extras=WATCHES) as node:
+        watch = node.delivery.overwrites.watch
+        assert watch is not None
+        (node.root / "loop").symlink_to("loop")
+        with capture_logs() as lines:
+            for _ in range(2):
+                watch.add("shared", ["/loop"])
+                node.delivery.overwrites.listen()
+
+    (line,) = [one for one in lines if one["event"] == "cpusets.not-watched"]
+    assert line["why"].startswith("inotify: too many levels of symbolic links")
+
+
+async def test_a_start_waits_for_what_a_call_has_overwritten(tmp_path: Path) -> None:
+    async with cgroup_node(tmp_path, level=SAFE) as node:
+        await node.run("shared", 0.5)
+        await node.run("first", 2)
+        pending = node.plugin.updates.pending
+        sent = pending.take_records(1)  # a call that waits for the runtime's lock
+        await node.create("second", 2)
+        node.make_cgroup("second")
+        await until(lambda: cpus(node, "shared") == decided(node, "shared"))
+        # Applied before the start; its answer is read together with the request.
+        update = sent["shared"].linux
+        assert update
+        assert update.resources
+        assert update.resources.cpu
+        (node.path("shared") / "cpuset.cpus").write_text(update.resources.cpu.cpus)
+        loop = asyncio.get_running_loop()
+        loop.call_soon(pending.settle, sent, (), node.delivery.taken)
+        if waiting := node.delivery.before_start("second"):
+            await waiting
+
+        assert cpus(node, "shared").isdisjoint(cpus(node, "second"))

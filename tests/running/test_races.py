@@ -1,0 +1,44 @@
+"""Running containers have what was decided, whatever happens at the same time."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.running.container_cgroups import (
+    ContainerCgroups,
+    FolderCgroups,
+    KernelCgroups,
+)
+from tests.running.races import run_races
+
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
+
+# `make soak` makes 10,000, and emulated CPUs have time for some.
+EVENTS = int(os.environ.get("NRI_RESMGR_TEST_RACES", "1500"))
+
+
+@pytest.mark.machine
+async def test_laws_hold_on_this_kernel(tmp_path: Path) -> None:
+    try:
+        cgroups = KernelCgroups()
+    except OSError as reason:
+        pytest.skip(f"no cgroup can be made: {reason}")
+    await check(tmp_path, cgroups)
+
+
+async def test_laws_hold_on_a_larger_machine(tmp_path: Path) -> None:
+    await check(tmp_path, FolderCgroups(tmp_path, "2s2n4c2t memory=64Gi"))
+
+
+async def check(folder: Path, cgroups: ContainerCgroups) -> None:
+    seed = random.SystemRandom().randrange(10_000)
+    print(f"seed {seed}")
+    tally = await run_races(folder, cgroups, seed, EVENTS)
+
+    assert tally.starts
+    assert tally.kills
+    assert tally.leaks() == ""

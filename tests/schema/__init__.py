@@ -1,0 +1,1 @@
+"""Schemas of documents, held against the readers whose notes they are."""

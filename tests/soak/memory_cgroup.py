@@ -1,0 +1,39 @@
+"""A memory cgroup, of version 1 or 2, with the limit that the manifests ship."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+SHIPPED_LIMIT: Final = 192 << 20
+"""Bytes; tests/deploy compares it with the DaemonSet."""
+
+_TOP: Final = Path("/sys/fs/cgroup")
+
+
+@contextmanager
+def memory_cgroup(limit: int = SHIPPED_LIMIT) -> Iterator[Path]:
+    """Make a cgroup below the root; needs root."""
+    unified = (_TOP / "cgroup.controllers").exists()
+    cgroup = (_TOP if unified else _TOP / "memory") / f"nri-soak-{os.getpid()}"
+    if unified:
+        (_TOP / "cgroup.subtree_control").write_text("+memory")
+    cgroup.mkdir()
+    try:
+        name = "memory.max" if unified else "memory.limit_in_bytes"
+        (cgroup / name).write_text(str(limit))
+        yield cgroup
+    finally:
+        cgroup.rmdir()
+
+
+def kills(cgroup: Path) -> int:
+    """Return how often the kernel killed a process of it for lack of memory."""
+    events = cgroup / "memory.events"
+    if not events.exists():
+        events = cgroup / "memory.oom_control"
+    rows = dict(line.split() for line in events.read_text().splitlines())
+    return int(rows["oom_kill"])
