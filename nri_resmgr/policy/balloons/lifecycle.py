@@ -29,6 +29,8 @@ def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, i
     kind, used = context.type_of(balloon), balloon.is_used
     if not balloon.parts:
         return {balloon.name: _leaf_need(balloon.load, kind, balloon, used=used)}
+    if kind.max_cpus == 0:  # a limit of the whole, however few containers there are
+        return {leaf.name: 0 for leaf, _ in state.leaves(balloon)}
     # Components carry equal shares of the load, each rounded up to whole CPUs.
     milli = _clamped(balloon.load, kind)
     return {
