@@ -141,7 +141,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         if leave:
             # Else there is seldom a better place: they came where most was free.
             for key, grant in self.state.grants.items():
-                if grant.cpus:
+                if grant.cpus and key in self.specs:  # not a reserved place
                     self.stop(key)
         before, decision = self.state, self.decided(Rebalance(limit))
         rules = {one.container: one.rule for one in decision.reasons}
@@ -190,10 +190,11 @@ class TopologyAwarePolicyNeverErrs(Node):
 
     def remove(self, container: str) -> None:
         """A container goes away, with a stop or without."""
-        is_known = container in self.specs
+        # A place that was reserved changes pins, which the pod's answer cannot carry.
+        has_updates = container in self.specs or self.state.unsettled
         decision = self.decided(Removed(container))
         self.lose([container])
-        if is_known:
+        if has_updates:
             self.take(decision)
         else:
             self.take_silent(decision)  # a removal follows each stop: it costs nothing
@@ -239,7 +240,8 @@ class TopologyAwarePolicyNeverErrs(Node):
             assert reserved or own.namespace == "kube-system" or not left
 
     def _overhead(self, pod: str, own: ContainerSpec) -> ContainerSpec:
-        none = msgspec.structs.replace(own, id="", slot="", hugepages=())
+        # No device is a pod's own, nor are huge pages.
+        none = msgspec.structs.replace(own, id="", slot="", hugepages=(), hints=())
         spec = msgspec.structs.replace(
             none, pod=pod, name=OVERHEAD_NAME, qos=QosClass.BURSTABLE
         )
