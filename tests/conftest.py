@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
+from pkgutil import walk_packages
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import nri_proto
+import nri_resmgr
+
+# The same examples in each run: what passes before a change goes to main passes after
+# it. New ones are searched for by `make fuzz-laws`.
 # A fresh clone builds Hypothesis' character table on first use, which takes seconds.
 settings.register_profile(
-    "whole", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "whole",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
 # `make check`: a law that is broken for good shows in a few examples.
 settings.register_profile(
@@ -18,9 +29,24 @@ settings.register_profile(
 )
 # `make fuzz-laws`: a minute or more for each law.
 settings.register_profile(
-    "long", settings.get_profile("whole"), max_examples=5_000, print_blob=True
+    "long",
+    settings.get_profile("whole"),
+    derandomize=False,
+    max_examples=5_000,
+    print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
+
+
+def pytest_collection_finish() -> None:
+    """Import all modules of ours: Hypothesis draws constants of those that are loaded.
+
+    Else its examples would depend on the tests that ran before in the same process.
+    """
+    for package in (nri_proto, nri_resmgr):
+        for module in walk_packages(package.__path__, f"{package.__name__}."):
+            if not module.name.endswith(".__main__"):
+                import_module(module.name)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

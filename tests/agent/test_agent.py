@@ -25,7 +25,7 @@ from tests.agent.fake_api_server import FakeApiServer, Json
 from tests.daemon.test_control import ask, at_work, socket_in
 from tests.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
 NODE, NAMESPACE = "node-a", "kube-system"
 NODES = "/api/v1/nodes"

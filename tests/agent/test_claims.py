@@ -86,7 +86,7 @@ def capacities(server: FakeApiServer) -> dict[str, str]:
 
 
 @pytest.mark.process
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 async def test_a_claim_of_the_cluster(
     server: FakeApiServer, access: Access, tmp_path: Path
 ) -> None:
@@ -135,7 +135,7 @@ async def test_a_claim_of_the_cluster(
 
 
 @pytest.mark.process
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 async def test_an_outage_of_the_api_server(
     server: FakeApiServer, access: Access, tmp_path: Path
 ) -> None:

@@ -24,7 +24,7 @@ from tests.daemon.spooled import (
 )
 from tests.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 FILES: Final = (CONFIGURATION, ADJUSTMENTS)
 

@@ -24,7 +24,7 @@ from tests.faults.history import (
     run,
 )
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 JUMPS: Final = 200
 _YEAR: Final = 31_557_600.0  # seconds

@@ -25,7 +25,7 @@ from tests.faults.history import (
     resize,
 )
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 SWAPS: Final = 1000
 _LOOK: Final = 50  # swaps after which daemon and runtime rest for a moment

@@ -27,7 +27,7 @@ from nri_resmgr.values import QosClass
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.documents import document
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 MACHINE: Final = parse_spec("1s1n4c1t")
 

@@ -14,7 +14,7 @@ from tests.faults.daemons import IDENTITY, Daemons, Place, fork_server
 from tests.faults.histories import BEGINNINGS, MACHINE
 from tests.faults.history import burstable, guaranteed, place_container
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 NODES: Final = 4  # side by side: a daemon waits a tenth of a second before it returns
 RESTARTS: Final = 50  # of each

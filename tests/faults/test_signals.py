@@ -26,7 +26,7 @@ from tests.faults.history import (
     stop,
 )
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 TIMES: Final = 200  # of each signal
 HALVES: Final = 2  # of the orderly ends, each of which is followed by a start

@@ -18,7 +18,7 @@ from tests.faults.histories import BEGINNINGS, MACHINE
 from tests.faults.history import end_pod
 from tests.faults.unequal import unequal
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 POLICY: Final = "topology-aware"
 _ENOUGH: Final = 7  # steps of the history, none of which changes the configuration

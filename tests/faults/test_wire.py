@@ -16,7 +16,7 @@ from tests.faults.histories import BEGINNINGS, MACHINE
 from tests.faults.history import burstable, end_pod, guaranteed, place_container
 from tests.faults.wire_proxy import Fault, Harm, Proxy, Side
 
-pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
 # A session with a container that comes and goes has more.
 FRAMES: Final = 10  # of each side

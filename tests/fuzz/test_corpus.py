@@ -33,7 +33,7 @@ def test_a_folder_belongs_to_a_target() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(600)
 def test_a_second_of_each_way_of_fuzzing() -> None:
     hidden = "import sys; sys.modules['atheris'] = None; "
     run = "import runpy; runpy.run_module('tests.fuzz', run_name='__main__')"

@@ -22,7 +22,7 @@ from tests.daemon.adjustable import GOLD, ROOT, add_kernel, cgroup_value, create
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.kubernetes.nodes import Node, policy, until
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300, func_only=True)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
 KIND: Final = "TopologyAwarePolicy"
 DOCUMENT: Final = policy(

@@ -23,7 +23,7 @@ from tests.kubernetes.kubectl import KubectlFailed
 from tests.kubernetes.nodes import Node, daemon_of, policy, until
 from tests.kubernetes.roles import CONFIG_MAPS, RULES, RULES_OF_NAMESPACE, Rule
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300, func_only=True)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
 
 async def test_objects_of_each_level_count_and_labels_choose(node: Node) -> None:

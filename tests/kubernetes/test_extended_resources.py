@@ -10,7 +10,7 @@ import pytest
 from tests.kubernetes.nodes import Node, daemon_of, policy, until
 from tests.kubernetes.roles import NODE_STATUS, RULES
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300, func_only=True)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
 CPUS: Final = "resource-policy.nri.io/exclusive-cpus"
 OTHER: Final = "example.com/other"

@@ -24,7 +24,7 @@ from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.kubectl import Kubectl, KubectlFailed
 from tests.kubernetes.nodes import Node, daemon_of, policy, until
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300, func_only=True)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
 DEFINITION: Final = MANIFESTS / "options/node-resource-topology/definition.yaml"
 KIND: Final = "noderesourcetopologies.topology.node.k8s.io"

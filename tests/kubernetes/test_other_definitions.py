@@ -11,7 +11,7 @@ from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.kubectl import KubectlFailed
 from tests.kubernetes.nodes import Node, daemon_of, policy, until
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300, func_only=True)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
 KIND: Final = "BalloonsPolicy"
 PLURAL: Final = "balloonspolicies"

@@ -36,7 +36,7 @@ from tests.waiting import until
 pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     # Calls of UpdateContainers are not safe on either.
     pytest.mark.parametrize("level", [NriLevel(0, 6), NriLevel(0, 8)], ids=str),
 ]
