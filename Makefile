@@ -15,20 +15,27 @@ MINUTES ?= 60
 # Test folders that `make check` ignores; it also leaves out tests by their markers.
 LONG   := containerd faults fuzz kubernetes qemu soak
 
+# Many tests wait for timers: three workers keep two CPUs busy. They run tests in the order
+# of tests/conftest.py, whatever the size of a group.
+WHOLE  := -p tests.gate.alone -n 3 --dist loadgroup --no-loadscope-reorder
+
 # Tests start hundreds of interpreters; without byte code each would compile the package.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup packages run run-containerd test check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws soak image format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws soak image format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml tests/requirements.txt
 	@PYTHON=$(PYTHON) VENV=$(VENV) tests/real_host/make-venv.sh
 	@touch $@
 
-setup: $(READY) ## make a virtual environment with all Python packages
+setup: $(READY) ## make a virtual environment with all Python packages, as locked
+
+lock: ## lock the newest packages that pyproject.toml allows
+	@PYTHON=$(PYTHON) tests/gate/lock.sh
 
 packages: ## install the Debian packages for end-to-end tests (root)
 	@tests/real_host/install-packages.sh
@@ -40,9 +47,13 @@ run-containerd: setup packages ## run containerd, the plugin and two pods
 	@$(BIN)/python -m tests.real_host.showcase
 
 test: setup packages lint types layers proto-check ## run all checks and tests, including end to end
-	@# Many tests wait for timers: three workers keep two CPUs busy. They run tests in
-	@# the order of tests/conftest.py, whatever the size of a group.
-	@$(BIN)/pytest -n 3 --dist loadgroup --no-loadscope-reorder
+	@$(BIN)/pytest $(WHOLE)
+
+test-newest: setup packages ## run the tests, without QEMU, with the newest packages of today
+	@$(BIN)/python -m tests.gate.other_packages newest $(WHOLE) -m "not qemu"
+
+test-lowest: setup packages ## run them with the oldest packages that pyproject.toml allows
+	@$(BIN)/python -m tests.gate.other_packages lowest $(WHOLE) -m "not qemu"
 
 check: setup lint types layers ## run the fast subset, without containerd, Kubernetes, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \

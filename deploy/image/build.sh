@@ -3,7 +3,7 @@
 # Builds the Containerfile of this folder on a base of this distribution's packages, and
 # writes the image as an OCI archive to FOLDER. The build is reproducible: the same inputs
 # give the same image.
-#   PYTHON             Python with pip, to download the wheels (python3)
+#   PYTHON             Python with pip and hatchling, for the wheels (python3)
 #   SOURCE_DATE_EPOCH  time of all files (that of the last commit)
 #   XDG_CACHE_HOME     cache for Debian packages (~/.cache)
 set -eu

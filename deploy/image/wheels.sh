@@ -1,8 +1,7 @@
 #!/bin/sh
 # Usage: wheels.sh PYTHON VERSION FOLDER
-# Writes wheels of the project, its dependencies with those of the extras "kubelet",
-# "kubernetes" and "systemd", and pip to FOLDER, for a Python of VERSION (3.13), which may
-# differ from that of PYTHON.
+# Writes wheels of the project, and of what requirements.txt beside this script locks, to
+# FOLDER, for a Python of VERSION (3.13), which may differ from that of PYTHON.
 set -eu
 
 python=$1 version=$2 folder=$3
@@ -11,8 +10,9 @@ machine=$(uname -m)
 abi=cp$(echo "$version" | tr -d .)
 
 mkdir -p "$folder"
-"$python" -m pip wheel --quiet --no-deps --wheel-dir "$folder" .
+"$python" -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir "$folder" .
 "$python" -m pip download --quiet --only-binary=:all: --dest "$folder" \
   --python-version "$version" --implementation cp --abi "$abi" --abi abi3 --abi none \
   --platform "manylinux2014_$machine" --platform "manylinux_2_17_$machine" \
-  --platform "manylinux_2_28_$machine" pip "$(echo "$folder"/nri_resmgr-*.whl)[kubelet,kubernetes,systemd]"
+  --platform "manylinux_2_28_$machine" --no-deps --require-hashes \
+  --requirement deploy/image/requirements.txt

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes $VENV with the project (editable) and its development tools.
+# Makes $VENV with the packages of tests/requirements.txt, and the project (editable).
 # Debian and Ubuntu ship python3 without venv; root gets it from apt.
 set -eu
 
@@ -14,4 +14,6 @@ if ! "$PYTHON" -c 'import ensurepip, venv' 2>/dev/null; then
   apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -yqq python3-venv
 fi
 [ -x "$VENV/bin/pip" ] || "$PYTHON" -m venv "$VENV"
-"$VENV/bin/pip" install --quiet --disable-pip-version-check --editable '.[dev]'
+pip() { "$VENV/bin/pip" install --quiet --disable-pip-version-check "$@"; }
+pip --require-hashes --requirement tests/requirements.txt
+pip --no-deps --no-build-isolation --editable .

@@ -1,0 +1,1 @@
+"""What decides whether a change may go to main: packages, versions, second runs."""

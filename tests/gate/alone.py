@@ -1,0 +1,86 @@
+"""Plugin of pytest: a failed test runs once more, alone, after all others.
+
+What passes then is named on the last lines, and does not fail the run: the machine may
+have failed it, by its load or a busy disk. Such a test is mended all the same. More
+failed tests than `MOST` fail the run at once.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Generator, Mapping
+from typing import Final
+
+import pytest
+
+MOST: Final = 3
+ALONE: Final = "passed only alone"  # a word of pytest's last line
+
+_FAILED: Final = ("failed", "error")
+_PASSED: Final = pytest.StashKey[dict[str, list[pytest.TestReport]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start with an empty list."""
+    config.stash[_PASSED] = {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
+    """Run again what failed, when the workers have ended."""
+    yield
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    # A worker of xdist has none. Other statuses are not about tests that failed.
+    if reporter is None or session.exitstatus is not pytest.ExitCode.TESTS_FAILED:
+        return
+    failed = _failed_tests(reporter.stats)
+    if len(failed) > MOST:
+        return
+    passed = {name: failed[name] for name in failed if _passes_alone(session, name)}
+    session.config.stash[_PASSED] = passed
+    for name in _FAILED:
+        kept = [one for one in reporter.stats.get(name, ()) if _name(one) not in passed]
+        reporter.stats[name] = kept
+    if passed:
+        reporter.stats[ALONE] = [reports[0] for reports in passed.values()]
+    if len(passed) == len(failed):
+        session.exitstatus = pytest.ExitCode.OK
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> Generator[None]:
+    """Say on the last lines what failed, and how, and passed alone."""
+    yield
+    for name, reports in config.stash[_PASSED].items():
+        terminalreporter.section("failed beside other tests, and passed alone")
+        for report in reports:
+            terminalreporter.write_line(report.longreprtext)
+        terminalreporter.write_line(f"FAILED, THEN PASSED ALONE {name}", yellow=True)
+
+
+def _failed_tests(
+    stats: Mapping[str, list[pytest.TestReport]],
+) -> dict[str, list[pytest.TestReport]]:
+    """Return the reports of each test that failed, of its fixtures and subtests too."""
+    failed: dict[str, list[pytest.TestReport]] = {}
+    for outcome in _FAILED:
+        for report in stats.get(outcome, ()):
+            failed.setdefault(_name(report), []).append(report)
+    return failed
+
+
+def _name(report: pytest.TestReport) -> str:
+    """Return what pytest calls the test; xdist adds its group."""
+    return re.sub(r"@[\w.-]+$", "", report.nodeid)
+
+
+def _passes_alone(session: pytest.Session, name: str) -> bool:
+    program = (sys.executable, "-m", "pytest", "-p", "no:xdist", "--quiet", name)
+    done = subprocess.run(
+        program, cwd=session.config.rootpath, check=False, capture_output=True
+    )
+    return done.returncode == 0

@@ -1,0 +1,107 @@
+"""The second run of a failed test, in runs of pytest."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.gate.alone import ALONE, MOST
+
+pytestmark = pytest.mark.process
+
+# A test fails where its folder does not have its mark, which it leaves.
+FLAKY = """
+import pathlib, pytest
+
+def once(name):
+    mark = pathlib.Path(__file__).with_name(name)
+    if not mark.exists():
+        mark.touch()
+        raise RuntimeError("the machine was busy")
+
+@pytest.fixture
+def flaky_fixture():
+    once("fixture")
+
+@pytest.fixture
+def flaky_end():
+    yield
+    once("end")
+
+def test_good(): pass
+"""
+CALL = "@pytest.mark.xdist_group('one')\ndef test_call(): once('call')\n"
+NAME = "@pytest.mark.parametrize('x', ['a b@c::d'])\ndef test_name(x): once('name')\n"
+FIXTURE = "def test_fixture(flaky_fixture): pass\n"
+END = "def test_end(flaky_end): pass\n"
+SUBTESTS = """
+def test_sub(subtests):
+    with subtests.test('x'): once('sub')
+    with subtests.test('y'): once('other')
+"""
+BROKEN = "def test_broken(): assert not 'broken'\n"
+
+
+def run(folder: Path, text: str, *options: str) -> tuple[int, list[str]]:
+    """Run pytest on *text* with the plugin; return its status and the last lines."""
+    (folder / "test_it.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = xdist_group\n")
+    words = (sys.executable, "-m", "pytest", "-p", "tests.gate.alone", *options)
+    done = subprocess.run(
+        words, cwd=folder, check=False, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout.splitlines()
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        pytest.param((CALL, NAME, SUBTESTS), id="tests"),
+        pytest.param((FIXTURE, END), id="their fixtures"),
+    ],
+)
+def test_what_passes_alone_does_not_fail_the_run(
+    tmp_path: Path, tests: tuple[str, ...]
+) -> None:
+    workers = ("-n", "2", "--dist", "loadgroup")
+
+    status, lines = run(tmp_path, FLAKY + "".join(tests), *workers)
+
+    assert status == 0
+    assert f"{len(tests)} {ALONE}" in lines[-1]
+    assert "failed" not in lines[-1]
+    assert "error" not in lines[-1]
+    named = [line for line in lines if line.startswith("FAILED, THEN PASSED ALONE ")]
+    assert len(named) == len(tests)
+    assert any("the machine was busy" in line for line in lines)
+
+
+def test_what_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
+    status, lines = run(tmp_path, FLAKY + CALL + BROKEN)
+
+    assert status == 1
+    assert f"1 failed, 1 passed, 1 {ALONE}" in lines[-1]
+    assert lines[-2] == "FAILED, THEN PASSED ALONE test_it.py::test_call"
+
+
+@pytest.mark.parametrize(
+    ("count", "status", "said"), [(MOST, 0, ALONE), (MOST + 1, 1, "failed")]
+)
+def test_more_than_a_few_fail_the_run(
+    tmp_path: Path, count: int, status: int, said: str
+) -> None:
+    tests = "".join(f"def test_{n}(): once('{n}')\n" for n in range(count))
+
+    found, lines = run(tmp_path, FLAKY + tests)
+
+    assert found == status
+    assert f"{count} {said}" in lines[-1]
+
+
+def test_a_run_that_could_not_collect_fails(tmp_path: Path) -> None:
+    status, _ = run(tmp_path, "import nothing_of_that_name\n")
+
+    assert status == pytest.ExitCode.INTERRUPTED
