@@ -17,7 +17,8 @@ LONG   := containerd faults fuzz kubernetes qemu soak
 
 # Many tests wait for timers: three workers keep two CPUs busy. They run tests in the order
 # of tests/conftest.py, whatever the size of a group.
-WHOLE  := -p tests.gate.alone -n 3 --dist loadgroup --no-loadscope-reorder
+WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
+          -n 3 --dist loadgroup --no-loadscope-reorder
 
 # Tests start hundreds of interpreters; without byte code each would compile the package.
 unexport PYTHONDONTWRITEBYTECODE

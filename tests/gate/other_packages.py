@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from venv import EnvBuilder
@@ -44,9 +44,11 @@ def floors(project: Mapping[str, Any]) -> dict[str, str]:
     Raises:
         ValueError: A package has none.
     """
-    texts: Iterable[str] = project["dependencies"]
-    for extra in _OF_USERS:
-        texts = (*texts, *project["optional-dependencies"][extra])
+    extras = project["optional-dependencies"]
+    texts = [
+        *project["dependencies"],
+        *(one for name in _OF_USERS for one in extras[name]),
+    ]
     found: dict[str, str] = {}
     for requirement in map(Requirement, texts):
         lowest = [one.version for one in requirement.specifier if one.operator == ">="]
@@ -54,6 +56,16 @@ def floors(project: Mapping[str, Any]) -> dict[str, str]:
             raise ValueError(f"pyproject.toml: {requirement} has no lowest release")
         found[canonicalize_name(requirement.name)] = lowest[0]
     return found
+
+
+def lowest_pins(project: Mapping[str, Any], lock: Mapping[str, str]) -> dict[str, str]:
+    """Return the lowest releases for users, and the locked ones of other tools.
+
+    What these need in turn has no pin: the lock's may be too new for an old release.
+    """
+    tools = map(Requirement, project["optional-dependencies"]["dev"])
+    names = [canonicalize_name(one.name) for one in tools]
+    return {name: lock[name] for name in names} | floors(project)
 
 
 def differences(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
@@ -74,28 +86,31 @@ def main() -> int:
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
     lock = locked((ROOT / LOCK).read_text())
-    folder = ROOT / "build" / f"venv-{options.which}"
-    python = folder / "bin" / "python"
-    _install(folder, lock if options.which == "lowest" else None)
+    python = ROOT / "build" / f"venv-{options.which}" / "bin" / "python"
+    pins: dict[str, str] = {}
+    if options.which == "lowest":
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        pins = lowest_pins(project, lock)
+    try:
+        _install(python, pins)
+    except subprocess.CalledProcessError as error:
+        return error.returncode  # pip has said why
     print(f"packages that are not as in {LOCK}:")
     for line in differences(lock, _installed(python)):
-        print(f"  {line}")
+        print(f"  {line}", flush=True)
     words = (python, "-m", "pytest", *options.arguments)
     return subprocess.run(words, check=False, cwd=ROOT).returncode
 
 
-def _install(folder: Path, lock: Mapping[str, str] | None) -> None:
-    """Install the project (editable); with a lock, the lowest releases for users."""
+def _install(python: Path, pins: Mapping[str, str]) -> None:
+    """Install the project (editable) with its tools; what has no pin is the newest."""
+    folder = python.parents[1]
     EnvBuilder(clear=True, with_pip=True).create(folder)
-    words = ["install", "--quiet", "--disable-pip-version-check"]
-    if lock is not None:
-        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-        pins = {**lock, **floors(project)}
-        constraints = folder / "constraints.txt"
-        constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
-        words += ["--constraint", str(constraints)]
-    pip = (folder / "bin" / "python", "-m", "pip")
-    subprocess.run((*pip, *words, "--editable", f"{ROOT}[dev]"), check=True)
+    constraints = folder / "constraints.txt"
+    constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
+    pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
+    options = ("--constraint", constraints, "--editable", f"{ROOT}[dev]")
+    subprocess.run((*pip, *options), check=True)
 
 
 def _installed(python: Path) -> dict[str, str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.gate.alone import ALONE, MOST
+from tests.gate.pytest_runs import run_pytest
 
 pytestmark = pytest.mark.process
 
@@ -42,18 +41,8 @@ def test_sub(subtests):
     with subtests.test('x'): once('sub')
     with subtests.test('y'): once('other')
 """
+PLUGIN = "tests.gate.alone"
 BROKEN = "def test_broken(): assert not 'broken'\n"
-
-
-def run(folder: Path, text: str, *options: str) -> tuple[int, list[str]]:
-    """Run pytest on *text* with the plugin; return its status and the last lines."""
-    (folder / "test_it.py").write_text(text)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = xdist_group\n")
-    words = (sys.executable, "-m", "pytest", "-p", "tests.gate.alone", *options)
-    done = subprocess.run(
-        words, cwd=folder, check=False, capture_output=True, text=True
-    )
-    return done.returncode, done.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +57,7 @@ def test_what_passes_alone_does_not_fail_the_run(
 ) -> None:
     workers = ("-n", "2", "--dist", "loadgroup")
 
-    status, lines = run(tmp_path, FLAKY + "".join(tests), *workers)
+    status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + "".join(tests), *workers)
 
     assert status == 0
     assert f"{len(tests)} {ALONE}" in lines[-1]
@@ -80,7 +69,7 @@ def test_what_passes_alone_does_not_fail_the_run(
 
 
 def test_what_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
-    status, lines = run(tmp_path, FLAKY + CALL + BROKEN)
+    status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + CALL + BROKEN)
 
     assert status == 1
     assert f"1 failed, 1 passed, 1 {ALONE}" in lines[-1]
@@ -95,13 +84,13 @@ def test_more_than_a_few_fail_the_run(
 ) -> None:
     tests = "".join(f"def test_{n}(): once('{n}')\n" for n in range(count))
 
-    found, lines = run(tmp_path, FLAKY + tests)
+    found, lines = run_pytest(tmp_path, PLUGIN, FLAKY + tests)
 
     assert found == status
     assert f"{count} {said}" in lines[-1]
 
 
 def test_a_run_that_could_not_collect_fails(tmp_path: Path) -> None:
-    status, _ = run(tmp_path, "import nothing_of_that_name\n")
+    status, _ = run_pytest(tmp_path, PLUGIN, "import nothing_of_that_name\n")
 
     assert status == pytest.ExitCode.INTERRUPTED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import shutil
 import sys
 from importlib import metadata
@@ -11,9 +12,10 @@ from pathlib import Path
 import attrs
 
 from tests.qemu.kernel import unpack_kernel
-from tests.qemu.tools import run_tool
+from tests.qemu.tools import ToolFailed, run_tool
 from tests.real_host.cache import cached
 from tests.real_host.debian import Suite
+from tests.real_host.retries import with_retries
 
 # Debian's Python looks here by itself, even when -I isolates it.
 _SITE = Path("usr/local/lib/python3.13/dist-packages")
@@ -84,6 +86,23 @@ def guest_image(suite: Suite) -> Image:
     return Image(kernel / "vmlinux", folder / "initramfs", folder / "root", tree)
 
 
+def guest_versions() -> dict[str, str]:
+    """Return versions of what the guest runs: its kernel and some packages.
+
+    Raises:
+        PackageUnavailable: A package cannot be had.
+        ToolFailed: A program did not do its part.
+    """
+    image = guest_image(Suite.of("trixie"))
+    [modules] = (image.kernel.parent / "usr/lib/modules").iterdir()
+    status = (image.tree / "var/lib/dpkg/status").read_text()
+    # A paragraph of one package, whose first line is its name.
+    field = re.compile(r"^Package: (\S+)\n(?:.+\n)*?Version: (.+)$", re.MULTILINE)
+    versions = dict(field.findall(status))
+    names = ("containerd", "python3.13", "runc", "systemd")
+    return {"linux": modules.name, **{name: versions[name] for name in names}}
+
+
 def write_ext4(image: Path, content: Path, size: str) -> None:
     """Make *image* an ext4 file system of *size* (``"64M"``) holding *content*.
 
@@ -115,7 +134,13 @@ def _debian(suite: Suite, folder: Path) -> None:
         f"--include={','.join(_PACKAGES)}",
         f"--keyring={suite.keyring}",
     )
-    run_tool("debootstrap", *options, suite.name, folder, suite.mirror)
+
+    def fetch() -> None:
+        for leftover in folder.iterdir():
+            shutil.rmtree(leftover)
+        run_tool("debootstrap", *options, suite.name, folder, suite.mirror)
+
+    with_retries(fetch, ToolFailed)
     for name in _SUPERFLUOUS:
         shutil.rmtree(folder / name)
     # debootstrap copies this machine's; the guest has no network to ask.

@@ -14,7 +14,7 @@ import attrs
 from tests.real_host.debian import PackageUnavailable, Suite
 
 OWN = "own"
-_OVERRIDE = "NRI_RESMGR_TEST_CONTAINERD"
+OVERRIDE: Final = "NRI_RESMGR_TEST_CONTAINERD"
 _FIRST_WITH_NRI = (1, 7)
 # An unprivileged shell's PATH lacks runc's folder.
 SEARCH_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
@@ -26,11 +26,17 @@ class Binaries:
 
     Attributes:
         containerd: The daemon; ``ctr`` and the shim lie beside it.
-        release: Major and minor number.
+        version: As it prints it: ``1.7.24~ds1``, ``2.1.9+unknown``.
     """
 
     containerd: Path
-    release: tuple[int, int]
+    version: str
+
+    @property
+    def release(self) -> tuple[int, int]:
+        """Major and minor number."""
+        major, minor, *_ = self.version.split(".")
+        return int(major), int(minor)
 
     @property
     def ctr(self) -> Path:
@@ -48,7 +54,7 @@ def offered_versions() -> tuple[str, ...]:
     ``NRI_RESMGR_TEST_CONTAINERD`` (a path) names the only one; else a Debian
     machine fetches those of the stable and the unstable suite.
     """
-    if os.environ.get(_OVERRIDE):
+    if os.environ.get(OVERRIDE):
         return (OWN,)
     try:
         Suite.of("trixie")
@@ -68,15 +74,14 @@ def binaries(version: str) -> Binaries:
     if not shutil.which("runc", path=SEARCH_PATH):
         raise PackageUnavailable("runc is not installed (make packages)")
     path = _own() if version == OWN else _fetched(version)
-    release = _release(path)
-    if release < _FIRST_WITH_NRI:
-        found = ".".join(map(str, release))
-        raise PackageUnavailable(f"{path} is containerd {found}: NRI needs 1.7")
-    return Binaries(path, release)
+    found = Binaries(path, _version(path))
+    if found.release < _FIRST_WITH_NRI:
+        raise PackageUnavailable(f"{path} is containerd {found.version}: NRI needs 1.7")
+    return found
 
 
 def _own() -> Path:
-    path = os.environ.get(_OVERRIDE) or shutil.which("containerd", path=SEARCH_PATH)
+    path = os.environ.get(OVERRIDE) or shutil.which("containerd", path=SEARCH_PATH)
     if not path or not Path(path).exists():
         raise PackageUnavailable("no containerd is installed (make packages)")
     return Path(path)
@@ -86,12 +91,12 @@ def _fetched(suite: str) -> Path:
     return Suite.of(suite).fetch("containerd") / "usr/bin/containerd"
 
 
-def _release(containerd: Path) -> tuple[int, int]:
+def _version(containerd: Path) -> str:
     printed = subprocess.run(
         [containerd, "--version"], check=False, capture_output=True, text=True
     )
-    number = re.search(r" v?(\d+)\.(\d+)", printed.stdout)
-    if number is None:
+    version = re.search(r" v?(\d+\.\d+\S*)", printed.stdout)
+    if version is None:
         reason = (printed.stderr.strip() or "it printed no version").splitlines()[-1]
         raise PackageUnavailable(f"{containerd} does not run here: {reason}")
-    return int(number[1]), int(number[2])
+    return version[1]

@@ -10,6 +10,7 @@ import attrs
 
 from tests.real_host.apt_sources import NoDebianMirror, debian_mirror
 from tests.real_host.cache import cache_root, cached, locked
+from tests.real_host.retries import with_retries
 
 KEYRINGS = tuple(
     Path("/usr/share/keyrings") / f"debian-archive-keyring.{suffix}"
@@ -20,6 +21,10 @@ _RECIPE = "1"  # Raise it when unpacking changes; old folders are then ignored.
 
 class PackageUnavailable(Exception):
     """This machine cannot get the package; the text is a test's skip reason."""
+
+
+class ProgramFailed(PackageUnavailable):
+    """A program of apt or dpkg failed; another try may succeed."""
 
 
 @attrs.frozen
@@ -141,7 +146,9 @@ class Suite:
             "Acquire::Retries": 2,
         }
         settings = [f"-o{key}={value}" for key, value in options.items()]
-        return _run(program, *settings, *args, cwd=cwd)
+        return with_retries(
+            lambda: _run(program, *settings, *args, cwd=cwd), ProgramFailed
+        )
 
 
 def _run(*argv: str, cwd: Path | None = None) -> str:
@@ -158,4 +165,4 @@ def _run(*argv: str, cwd: Path | None = None) -> str:
         raise PackageUnavailable(f"{argv[0]} is not installed") from None
     except subprocess.CalledProcessError as error:
         reason = (error.stderr.strip() or "it said nothing").splitlines()[-1]
-        raise PackageUnavailable(f"{argv[0]} failed: {reason}") from error
+        raise ProgramFailed(f"{argv[0]} failed: {reason}") from error

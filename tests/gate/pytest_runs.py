@@ -1,0 +1,22 @@
+"""Runs of pytest on a test that is a text."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run_pytest(
+    folder: Path, plugin: str, text: str, *options: str
+) -> tuple[int, list[str]]:
+    """Run pytest with a plugin of ours; return its status and its lines."""
+    (folder / "test_it.py").write_text(text)
+    (folder / "pytest.ini").write_text(
+        "[pytest]\naddopts = -ra\nmarkers = xdist_group\n"
+    )
+    words = (sys.executable, "-m", "pytest", "-p", plugin, *options)
+    done = subprocess.run(
+        words, cwd=folder, check=False, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout.splitlines()
