@@ -72,7 +72,8 @@ def _add_session_flags(parser: Parser) -> None:
         default="auto",
         metavar="WHEN",
         help="when to send updates that no request asked for: always, never (replies "
-        "carry them), or auto: if the runtime cannot dead-lock on them",
+        "carry them), or auto: only with containerd of NRI 0.12.1 or newer, "
+        "since others can dead-lock on them",
     )
     parser.add_flag(
         "--apply-updates",

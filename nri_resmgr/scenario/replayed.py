@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 from google.protobuf.message import Message
 
-from nri_proto import PLUGIN_METHODS, NriLevel
-from nri_proto.levels import SAFE_UPDATES
+from nri_proto import PLUGIN_METHODS
 from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.options import PluginOptions
@@ -81,7 +80,7 @@ class ReplayedPlugin(DecisionObserver):
         self._machine = machine
         self._answers = deque(answers)
         self._snapshot = SynchronizeChunks()
-        self._level: NriLevel | None = None
+        self._runtime = RuntimeInfo()
         self._policy: ResourcePolicy | None = None
         self._handlers: Handlers | None = None
 
@@ -145,7 +144,7 @@ class ReplayedPlugin(DecisionObserver):
                 return True
             case "never":
                 return False
-        return self._level is not None and self._level >= SAFE_UPDATES
+        return self._runtime.is_safe_to_call
 
     @property
     def quiet_seconds(self) -> float:
@@ -157,7 +156,7 @@ class ReplayedPlugin(DecisionObserver):
     ) -> tuple[ContainerUpdate, ...]:
         """Take updates; see `nri_resmgr.stub.update_sender.ContainerUpdater`."""
         if not self.may_call:
-            raise UnsolicitedUpdatesUnsafe(self._level)
+            raise UnsolicitedUpdatesUnsafe(self._runtime.level, self._runtime.name)
         if self._answers:
             answered = self._answers.popleft()
             # A call without an answer was repeated, or a new session sent all values.
@@ -183,10 +182,9 @@ class ReplayedPlugin(DecisionObserver):
     def _answer(self, method: str, request: Any) -> Message:
         match method:
             case "Configure":
-                runtime = RuntimeInfo.of(request)
-                self._level = runtime.level
+                self._runtime = RuntimeInfo.of(request)
                 # The configuration in force is an entry of its own.
-                self.policy.configure(Configuration("", runtime))
+                self.policy.configure(Configuration("", self._runtime))
             case "Synchronize":
                 return self._synchronize(request)
             case "StateChange":

@@ -124,12 +124,13 @@ class UnsolicitedUpdatesUnsafe(ResmgrError):
     """This runtime can dead-lock on an UpdateContainers call."""
 
     level: NriLevel | None
+    runtime: str = ""
 
     def __str__(self) -> str:
         return (
-            f"the runtime speaks {_nri(self.level)}, which can dead-lock on "
-            "UpdateContainers (fixed in 0.12.1): use schedule_updates(), or "
-            "unsolicited_updates=always"
+            f"{self.runtime or 'a runtime'} with {_nri(self.level)} can dead-lock on "
+            "UpdateContainers (fixed in containerd with NRI 0.12.1): use "
+            "schedule_updates(), or unsolicited_updates=always"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from nri_proto import NriLevel, events_of, infer_level, nri_pb2
-from nri_proto.levels import OLDEST_EVENT_MASK
+from nri_proto.levels import OLDEST_EVENT_MASK, SAFE_UPDATES
 from nri_resmgr.stub.errors import BadHandler, RuntimeTooOld
 
 # NRI's own defaults. The second one holds until Configure brings another.
@@ -55,6 +55,14 @@ class RuntimeInfo(msgspec.Struct, frozen=True):
             request_timeout=timeout or DEFAULT_REQUEST_TIMEOUT,
             reports_timeouts=timeout > 0,
         )
+
+    @property
+    def is_safe_to_call(self) -> bool:
+        """True if it cannot dead-lock on UpdateContainers outside a request."""
+        # NRI 0.12.1 mended the order of locks in NRI and containerd. CRI-O has locks of
+        # its own, whose order is wrong with each NRI (cri-o/cri-o#9835).
+        is_fixed = self.level is not None and self.level >= SAFE_UPDATES
+        return is_fixed and self.name == "containerd"
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip() or "the runtime"

@@ -60,7 +60,7 @@ class PluginService:
     None is "unimplemented", because a runtime takes that for a failed request.
 
     Attributes:
-        calls: Calls of UpdateContainers; learns the runtime's level from Configure.
+        calls: Calls of UpdateContainers; learns the runtime from Configure.
         updates: Pending updates, some of which replies carry.
         may_guess_mask: Whether to try all events on a runtime of unknown level.
         runtime: The runtime; empty before Configure.
@@ -110,7 +110,8 @@ class PluginService:
         self.runtime = RuntimeInfo.of(request)
         self.runner.request_timeout = self.runtime.request_timeout
         self.runner.is_timeout_reported = self.runtime.reports_timeouts
-        level = self.calls.level = self.runtime.level
+        self.calls.runtime = self.runtime
+        level = self.runtime.level
         self._drops_fields = level is not None and level < NEWEST_FIELDS
         # After registration, which is timed, and before the first large message.
         asyncio.get_running_loop().call_soon(return_large_blocks_at_once)

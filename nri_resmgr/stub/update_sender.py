@@ -11,8 +11,7 @@ from typing import Final, Protocol, cast
 
 import attrs
 
-from nri_proto import RUNTIME_METHODS, MessageTooLarge, NriLevel, nri_pb2
-from nri_proto.levels import SAFE_UPDATES
+from nri_proto import RUNTIME_METHODS, MessageTooLarge, nri_pb2
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.errors import (
@@ -26,6 +25,7 @@ from nri_resmgr.stub.pending_updates import OnTaken, PendingUpdates, Source
 from nri_resmgr.stub.record_pace import RecordPace
 from nri_resmgr.stub.replies import UpdatesResponse, synchronize_response
 from nri_resmgr.stub.runner import Runner
+from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 
 log = Logger(__name__)
@@ -33,8 +33,8 @@ log = Logger(__name__)
 # The runtime may be busy with requests of other plugins. Go's stub has no limit.
 CALL_TIMEOUT: Final = 10.0  # seconds
 
-# The dead-lock of NRI <= 0.12.0 gets more likely with the rate of calls, and each call
-# holds the runtime's one lock, which delays container starts.
+# The dead-lock (`RuntimeInfo.is_safe_to_call`) gets more likely with the rate of calls,
+# and each call holds the runtime's one lock, which delays container starts.
 MIN_INTERVAL: Final = 0.05  # seconds
 
 _UPDATE_CONTAINERS: Final = RUNTIME_METHODS["UpdateContainers"]
@@ -47,7 +47,7 @@ _AGAIN: Final = 5.0  # seconds after an error of ours
 class UnsolicitedUpdates(enum.StrEnum):
     """Permission to send updates by calls instead of replies."""
 
-    AUTO = "auto"  # if the runtime's NRI cannot dead-lock on them
+    AUTO = "auto"  # if the runtime cannot dead-lock on them
     ALWAYS = "always"
     NEVER = "never"
 
@@ -59,14 +59,14 @@ class UpdateCalls:
     Attributes:
         policy: Whether calls are allowed.
         call_timeout: Seconds to wait for an answer.
-        level: The runtime's NRI level, known after Configure.
+        runtime: Known after Configure.
     """
 
     link: Link
     runner: Runner
     policy: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
     call_timeout: float = CALL_TIMEOUT
-    level: NriLevel | None = None
+    runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
     _last: float = attrs.field(default=float("-inf"), init=False)
 
@@ -77,7 +77,7 @@ class UpdateCalls:
     ) -> tuple[ContainerUpdate, ...]:
         """Call UpdateContainers after earlier calls; see `Stub.update_containers`."""
         if not self.may_call:
-            raise UnsolicitedUpdatesUnsafe(self.level)
+            raise UnsolicitedUpdatesUnsafe(self.runtime.level, self.runtime.name)
         checked = synchronize_response(updates).update
         request = nri_pb2.UpdateContainersRequest(
             update=checked, evict=[to_message(eviction) for eviction in evictions]
@@ -100,7 +100,7 @@ class UpdateCalls:
             case UnsolicitedUpdates.NEVER:
                 return False
             case UnsolicitedUpdates.AUTO:
-                return self.level is not None and self.level >= SAFE_UPDATES
+                return self.runtime.is_safe_to_call
 
     @property
     def quiet_seconds(self) -> float:

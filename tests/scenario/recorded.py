@@ -38,6 +38,7 @@ from nri_resmgr.values import Bytes, MilliCpus, QosClass
 NAME = "90-resource-policy"
 MACHINE = "2s2n2c2t pmem=1x64Gi"
 SAFE = NriLevel(0, 12, 1)
+CONTAINERD = (SAFE, "containerd")
 
 GIB = 1 << 30
 
@@ -64,7 +65,7 @@ async def recorded_node(
     folder: Path,
     text: str = document(),
     *,
-    level: NriLevel = SAFE,
+    release: tuple[NriLevel, str] = CONTAINERD,
     plugin_options: PluginOptions = DEFAULT_OPTIONS,
     limit: int = 1 << 30,
 ) -> AsyncIterator[RecordedNode]:
@@ -80,7 +81,7 @@ async def recorded_node(
     )
     plugin.use_configuration(ActiveConfiguration(Document(text, DocumentSource.FILE)))
     recorder.begin(plugin)
-    async with Runtime(folder, level) as runtime:
+    async with Runtime(folder, *release) as runtime:
         options = StubOptions(status_of=status_of, on_message=recorder.tap)
         endpoint = SocketPath(str(runtime.socket_path))
         stub = Stub(plugin, Identity.parse(NAME), endpoint, options)

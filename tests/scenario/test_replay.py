@@ -18,8 +18,10 @@ from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, MilliCpus, NodeSet, QosClass
 from tests.scenario.recorded import (
+    CONTAINERD,
     MACHINE,
     NAME,
+    SAFE,
     RecordedNode,
     churn,
     document,
@@ -38,17 +40,20 @@ BALLOONS = document("{balloonTypes: [{name: all, maxCPUs: 4}]}", "BalloonsPolicy
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("text", "level"),
+    ("text", "release"),
     [
-        pytest.param(STRICT, NriLevel(0, 12, 1), id="unsolicited updates"),
-        pytest.param(STRICT, NriLevel(0, 6), id="updates ride on replies"),
-        pytest.param(BALLOONS, NriLevel(0, 12, 1), id="balloons"),
+        pytest.param(STRICT, CONTAINERD, id="unsolicited updates"),
+        pytest.param(
+            STRICT, (NriLevel(0, 6), "containerd"), id="updates ride on replies"
+        ),
+        pytest.param(STRICT, (SAFE, "cri-o"), id="also at CRI-O"),
+        pytest.param(BALLOONS, CONTAINERD, id="balloons"),
     ],
 )
 async def test_nothing_differs_where_nothing_is_other(
-    seed: int, text: str, level: NriLevel, tmp_path: Path
+    seed: int, text: str, release: tuple[NriLevel, str], tmp_path: Path
 ) -> None:
-    async with recorded_node(tmp_path, text, level=level) as node:
+    async with recorded_node(tmp_path, text, release=release) as node:
         await churn(node.runtime, seed, 25)
         node.configure(document())
         await churn(node.runtime, seed + 100, 15)

@@ -27,7 +27,7 @@ from nri_resmgr.stub import (
     current_request,
 )
 from nri_resmgr.testing import Runtime, Sender
-from tests.stub.live import NAME, plugged, recording, stub_at
+from tests.stub.live import NAME, live, plugged, recording, stub_at
 from tests.waiting import until
 
 ALWAYS = StubOptions(unsolicited_updates=UnsolicitedUpdates.ALWAYS)
@@ -253,27 +253,46 @@ async def test_a_task_of_a_handler_may_call_once_the_request_is_answered(
 
 
 @pytest.mark.parametrize(
-    ("level", "options", "reported_level"),
+    ("level", "options"),
     [
-        pytest.param(
-            NriLevel(0, 12), StubOptions(), "NRI 0.12.0", id="0.12.0 can dead-lock"
-        ),
-        pytest.param(
-            NriLevel(0, 3), StubOptions(), "NRI 0.3.0", id="so can older ones"
-        ),
-        pytest.param(NriLevel(0, 13), NEVER, "NRI 0.13.0", id="by the plugin's choice"),
+        pytest.param(NriLevel(0, 12), StubOptions(), id="0.12.0 can dead-lock"),
+        pytest.param(NriLevel(0, 3), StubOptions(), id="so can older ones"),
+        pytest.param(NriLevel(0, 13), NEVER, id="by the plugin's choice"),
     ],
 )
 async def test_where_it_is_unsafe_the_call_is_an_error(
-    level: NriLevel, options: StubOptions, reported_level: str, tmp_path: Path
+    level: NriLevel, options: StubOptions, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=options) as (_, stub):
         with pytest.raises(UnsolicitedUpdatesUnsafe) as refusal:
             await stub.update_containers([CPUS])
 
-    assert str(refusal.value).startswith(
-        f"the runtime speaks {reported_level}, which can"
-    )
+    assert str(refusal.value).startswith(f"containerd with NRI {level} can dead-lock")
+
+
+@pytest.mark.parametrize("level", [NriLevel(0, 12, 1), NriLevel(0, 13)], ids=str)
+async def test_cri_o_can_dead_lock_at_each_level(
+    level: NriLevel, tmp_path: Path
+) -> None:
+    async with (
+        Runtime(tmp_path, level, "cri-o") as runtime,
+        live(runtime, idle_plugin()) as stub,
+    ):
+        with pytest.raises(UnsolicitedUpdatesUnsafe) as refusal:
+            await stub.update_containers([CPUS])
+        stub.schedule_updates([CPUS])
+
+        assert str(refusal.value).startswith(f"cri-o with NRI {level} can dead-lock")
+        assert not stub.updates.may_call
+        assert requests(runtime) == []
+
+
+async def test_whoever_wants_to_may_call_cri_o(tmp_path: Path) -> None:
+    async with (
+        Runtime(tmp_path, name="cri-o") as runtime,
+        live(runtime, idle_plugin(), ALWAYS) as stub,
+    ):
+        assert await stub.update_containers([CPUS]) == ()
 
 
 async def test_0_12_1_is_the_first_that_is_safe(tmp_path: Path) -> None:
