@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,12 @@ from nri_resmgr.config.positions import Position, Positions
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.kinds import kind_named
+from nri_resmgr.kubelet.sockets import (
+    DEFAULT_KUBELET_DIR,
+    WhyNoDevices,
+    kubelet_dir,
+    why_no_devices,
+)
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values.printable import printable, printable_json
@@ -67,16 +74,28 @@ def add_arguments(parser: Parser) -> None:
         "default is this machine",
     )
     add_host_flags(parser)
+    parser.add_flag(
+        "--kubelet-dir",
+        default=DEFAULT_KUBELET_DIR,
+        metavar="PATH",
+        help="root directory of this machine's kubelet, whose socket "
+        f"pod-resources/kubelet.sock `podresourceapi:` needs ({DEFAULT_KUBELET_DIR})",
+    )
     add_output(parser, "table", "json")
 
 
 def run(options: argparse.Namespace) -> int:
     """Check each file and print the results."""
+    tree: Tree | None = None
+    no_devices: WhyNoDevices = str
     if options.topology:
-        host: tuple[Machine, Tree | None] = named_machine(options.topology), None
+        machine = named_machine(options.topology)
     else:
-        host = this_machine(options), HostTree(options.host_root)
-    found = [check(*_read(path), *host) for path in options.files]
+        machine, tree = this_machine(options), HostTree(options.host_root)
+        kubelet = kubelet_dir(options.kubelet_dir)
+        no_devices = partial(why_no_devices, kubelet)
+    texts = map(_read, options.files)
+    found = [check(file, text, machine, tree, no_devices) for file, text in texts]
     print((show_as_json if options.output == "json" else show_as_text)(found))
     return _BAD_INPUT if any(one.mistakes for one in found) else 0
 
@@ -118,17 +137,22 @@ class CheckResult(msgspec.Struct, frozen=True):
 
 
 def check(
-    file: str, text: str | UnreadableFile, machine: Machine, tree: Tree | None = None
+    file: str,
+    text: str | UnreadableFile,
+    machine: Machine,
+    tree: Tree | None = None,
+    no_devices: WhyNoDevices = str,
 ) -> CheckResult:
     """Check the text of a file as the daemon would; an unreadable file is a mistake.
 
-    *tree* has the files of the host, if *machine* is that of the host.
+    *tree* has the files of the host, if *machine* is that of the host. *no_devices*
+    returns why its kubelet reports no devices of containers.
     """
 
     def fits(config: PolicyConfig) -> None:
         # Both raise for mistakes that only show on a machine.
         kind_named(config.kind).build(config, machine, tree)
-        host_warnings(config, machine, tree)
+        host_warnings(config, machine, tree, no_devices)
 
     if isinstance(text, UnreadableFile):
         return CheckResult(file, None, (Remark("", str(text)),), is_read=False)
@@ -136,12 +160,13 @@ def check(
     if found.config is None:
         mistakes = tuple(_mistake(one, positions.of(one)) for one in found.mistakes)
         return CheckResult(file, None, mistakes, found.is_complete)
-    policy = kind_named(found.config.kind).build(found.config, machine, tree)
-    warnings = (*found.config.warnings, *host_warnings(found.config, machine, tree))
-    unused = ((path, _INEFFECTIVE) for path in found.config.ineffective)
+    config = found.config
+    policy = kind_named(config.kind).build(config, machine, tree)
+    warnings = (*config.warnings, *host_warnings(config, machine, tree, no_devices))
+    unused = ((path, _INEFFECTIVE) for path in config.ineffective)
     return CheckResult(
         file,
-        found.config,
+        config,
         warnings=tuple(
             Remark(path, why, positions.at(path)) for path, why in (*unused, *warnings)
         ),

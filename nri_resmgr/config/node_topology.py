@@ -49,8 +49,8 @@ def read_node_topology(spec: Table, *others: str) -> NodeTopologyUse | None:
     return use if table.flag(_PUBLISH) else None
 
 
-def check_pod_resources(spec: Table) -> None:
-    """Validate nri-plugins' switch for queries of the kubelet.
+def ineffective_switch(spec: Table) -> Iterator[str]:
+    """Yield the path of nri-plugins' switch for queries of the kubelet, if it is on.
 
     The command line decides here, so that devices are known whatever a document says.
 
@@ -58,7 +58,9 @@ def check_pod_resources(spec: Table) -> None:
         BadSetting: It is not a flag.
     """
     if AGENT in spec.rows:
-        _agent(spec, POD_RESOURCES).flag(POD_RESOURCES)
+        agent = _agent(spec, POD_RESOURCES)
+        if agent.flag(POD_RESOURCES):
+            yield agent.at(POD_RESOURCES)
 
 
 def unshown_containers(spec: Table) -> Iterator[str]:

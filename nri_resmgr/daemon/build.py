@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import signal
+from functools import partial
 
 from nri_resmgr.app.observers.garbage import prefer_to_collect_between_requests
 from nri_resmgr.app.observers.observer import DecisionObserver
@@ -17,6 +18,7 @@ from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.delivery import ApplyUpdates, delivery_for
 from nri_resmgr.daemon.documents import Documents
 from nri_resmgr.daemon.parts import Startup
+from nri_resmgr.kubelet.sockets import kubelet_dir, why_no_devices
 
 
 def build(startup: Startup) -> DaemonConfiguration:
@@ -41,6 +43,7 @@ def build(startup: Startup) -> DaemonConfiguration:
         testing,
         resource_path=options.resource_path,
         pod_resources=startup.pod_resources,
+        why_no_devices=partial(why_no_devices, kubelet_dir(options.kubelet_dir)),
         cpu_drivers=tuple(filter(None, options.cpu_drivers.split(","))),
         vm_handlers=options.vm_handlers,
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -41,3 +42,25 @@ _OFF: Final = ("", "none")
 def kubelet_dir(text: str) -> Path | None:
     """Return the directory that ``--kubelet-dir`` names; None for none."""
     return None if text in _OFF else Path(text)
+
+
+WhyNoDevices: TypeAlias = Callable[[], str]
+"""Returns why the devices of containers are unknown; empty where they are known."""
+
+
+def why_no_devices(folder: Path | None) -> str:
+    """Return why a kubelet whose root directory is *folder* reports no devices.
+
+    Returns:
+        Empty where it has the socket, or where only others may look for it.
+    """
+    if folder is None:
+        return "--kubelet-dir is none"
+    path = folder / POD_RESOURCES.socket
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return f"{path}: no such socket; {POD_RESOURCES.remedy}"
+    except OSError:
+        return ""
+    return ""

@@ -236,7 +236,7 @@ OF_ALL: Final[Mapping[str, str]] = {
     "balloonTypes[].preferCloseToDevices": (
         "paths below `/sys`, or `podresourceapi:` and a shell pattern of "
         "resources; the first counts most. A warning names each one that the "
-        "machine does not have"
+        "machine does not have, or whose kubelet reports no devices"
     ),
     "balloonTypes[].preferFarFromDevices": "paths below `/sys`, with the same warning",
     "balloonTypes[].preferIsolCpus": (
@@ -539,7 +539,8 @@ OF_ALL: Final[Mapping[str, str]] = {
     ),
     "agent.nodeResourceTopologyForce": "take over an object of another manager",
     "agent.podResourceAPI": (
-        "accepted; the kubelet is asked where `--kubelet-dir` has its socket"
+        "no effect, and reported where it is on: the kubelet is asked wherever "
+        "`--kubelet-dir` has its socket"
     ),
     "dra": "claims of CPUs (dynamic resource allocation)",
     "dra.enabled": "whether claims get CPUs; an effect in TopologyAwarePolicy only",

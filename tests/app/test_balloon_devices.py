@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.options import PluginOptions
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.policies.balloon_types import cpus_close_to
 from nri_resmgr.app.policies.build import build_policy, host_warnings
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import BadHostFile, HostTree
+from nri_resmgr.kubelet.sockets import why_no_devices
 from nri_resmgr.topology.synthetic import parse_spec
 
 MACHINE = parse_spec("2s4c1t")  # node 0: 0-3, node 1: 4-7
@@ -123,6 +126,61 @@ def test_resources_of_the_kubelet_can_only_be_near(
         "resources of the kubelet"
     )
     assert [one for _, one in host_warnings(config, MACHINE, host)] == [why] * count
+
+
+GPUS = parse_config(
+    "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\nspec:\n"
+    "  balloonTypes:\n  - name: a\n    preferCloseToDevices: ['podresourceapi:*/gpu']\n"
+)
+NEAR_GPUS = "$.spec.balloonTypes[0].preferCloseToDevices[0]"
+
+
+@pytest.mark.parametrize("tree", ["host", "no host"])
+def test_resources_of_a_kubelet_that_reports_none_are_a_warning(
+    tree: str, tmp_path: Path, host: HostTree
+) -> None:
+    found = host_warnings(
+        GPUS,
+        MACHINE,
+        host if tree == "host" else None,
+        lambda: why_no_devices(tmp_path / "kubelet"),
+    )
+
+    socket = tmp_path / "kubelet/pod-resources/kubelet.sock"
+    why = (
+        f"podresourceapi:*/gpu has no effect: {socket}: no such socket; kubelets have "
+        "it from 1.28 on"
+    )
+    assert found == ((NEAR_GPUS, why),)
+
+
+def test_resources_of_a_kubelet_that_is_not_asked_are_a_warning() -> None:
+    found = host_warnings(GPUS, MACHINE, None, lambda: why_no_devices(None))
+
+    why = "podresourceapi:*/gpu has no effect: --kubelet-dir is none"
+    assert found == ((NEAR_GPUS, why),)
+
+
+def test_a_kubelet_with_the_socket_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "pod-resources").mkdir()
+    (tmp_path / "pod-resources/kubelet.sock").touch()
+
+    assert host_warnings(GPUS, MACHINE, None, lambda: why_no_devices(tmp_path)) == ()
+
+
+def test_the_plugin_warns_with_each_configuration_that_is_new(tmp_path: Path) -> None:
+    options = PluginOptions(why_no_devices=lambda: "nobody reports them")
+
+    with capture_logs() as lines:
+        plugin = ResourcePolicy(MACHINE, plugin_options=options)
+        plugin.reconfigure(GPUS)
+
+    why = "podresourceapi:*/gpu has no effect: nobody reports them"
+    assert [
+        (one["path"], one["why"])
+        for one in lines
+        if one["event"] == "configuration.warning"
+    ] == [(NEAR_GPUS, why)]
 
 
 def test_without_a_host_only_nodes_and_cpus_are_known() -> None:

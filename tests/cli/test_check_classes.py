@@ -1,4 +1,4 @@
-"""``nri-resmgr check`` holds CPU classes against the machine at hand."""
+"""``nri-resmgr check`` holds classes and devices against the machine at hand."""
 
 from __future__ import annotations
 
@@ -43,3 +43,27 @@ POLL C1 C1E C6 ({CPU}/cpu*/cpuidle/state*/name)
 {right}:8:19: warning: $.spec.cpuClasses[1].maxFreq: 9 GHz is above \
 3.8 GHz, which is set ({CPU}/cpufreq/policy0)""",
     )
+
+
+def test_devices_of_a_kubelet_that_is_not_there_are_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, file, kubelet = tmp_path / "host", tmp_path / "gpus", tmp_path / "kubelet"
+    write(root, intel_pstate())
+    file.write_text(
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\nspec:\n"
+        "  reservedResources: {cpu: 'cpuset:0'}\n  balloonTypes:\n"
+        "  - {name: gpu, preferCloseToDevices: ['podresourceapi:*/gpu']}\n"
+    )
+    here = ("--host-root", str(root), "--kubelet-dir", str(kubelet))
+
+    def first_line(*words: str) -> str:
+        assert main(["check", *words, str(file)]) == 0
+        return capsys.readouterr().out.splitlines()[0]
+
+    assert first_line(*here) == (
+        f"{file}:6:40: warning: $.spec.balloonTypes[0].preferCloseToDevices[0]: "
+        f"podresourceapi:*/gpu has no effect: {kubelet}/pod-resources/kubelet.sock: no "
+        "such socket; kubelets have it from 1.28 on"
+    )
+    assert "warning" not in first_line("--topology", "2s2n2c2t")

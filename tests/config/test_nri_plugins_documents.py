@@ -172,6 +172,7 @@ MEANINGS: Final = {
     "telemetry": TopologyAwareConfig(
         reserved=AllBut(CpuSet.parse("2-63")),
         ineffective=(
+            "$.spec.agent.podResourceAPI",
             "$.spec.log.klog.v",
             "$.spec.log.klog.logtostderr",
             "$.spec.log.klog.stderrthreshold",

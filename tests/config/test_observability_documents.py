@@ -165,6 +165,7 @@ def test_what_cannot_have_an_effect_is_listed() -> None:
     found = parse_config(document(spec))
 
     assert found.ineffective == (
+        "$.spec.agent.podResourceAPI",
         f"{LOG}.debug[1]",
         f"{LOG}.klog.v",
         f"{LOG}.klog.logtostderr",

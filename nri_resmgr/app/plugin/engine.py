@@ -13,6 +13,7 @@ from nri_resmgr.app.plugin.late_hints import follow_hints
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.policy.claims import ClaimsLost, PreparedClaim, lost_claims
 from nri_resmgr.policy.events import (
     ContainerSpec,
@@ -56,18 +57,23 @@ class Engine:
         machine: The model of the host.
         config: The policy's configuration.
         tree: The host, whose cgroups a configuration may name.
+        why_no_devices: Called for configurations that name devices of containers.
 
     Raises:
         BadSetting: The configuration does not fit the machine.
     """
 
     def __init__(
-        self, machine: Machine, config: PolicyConfig, tree: Tree | None = None
+        self,
+        machine: Machine,
+        config: PolicyConfig,
+        tree: Tree | None = None,
+        why_no_devices: WhyNoDevices = str,
     ) -> None:
-        self._tree = tree
+        self._tree, self._why_no_devices = tree, why_no_devices
         self.machine = machine
         self.config = config
-        self.policy: ViewedPolicy[KnowsContainers] = build_policy(config, machine, tree)
+        self.policy: ViewedPolicy[KnowsContainers] = self._build(config, machine)
         self.state: KnowsContainers = self.policy.start()
         self._checkpoint: RestoreCheckpoint | None = None
         self._pins: Mapping[str, Pin] = {}
@@ -194,6 +200,11 @@ class Engine:
         policy, decision = self._rebuilt(config, machine, may_lose=config.allow_loss)
         return policy.pins(decision.state)
 
+    def _build(
+        self, config: PolicyConfig, machine: Machine
+    ) -> ViewedPolicy[KnowsContainers]:
+        return build_policy(config, machine, self._tree, self._why_no_devices)
+
     def _rebuilt(
         self,
         config: PolicyConfig,
@@ -202,7 +213,7 @@ class Engine:
         *,
         may_lose: bool,
     ) -> tuple[ViewedPolicy[KnowsContainers], PolicyDecision]:
-        policy = build_policy(config, machine, self._tree)
+        policy = self._build(config, machine)
         old = self.state if policy.kind == self.policy.kind else policy.start()
         decision = policy.decide(old, Synchronized((*self._present(machine), *more)))
         if config is not self.config:

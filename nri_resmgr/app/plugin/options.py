@@ -11,6 +11,7 @@ from nri_resmgr.app.plugin.container_files import DESTINATION
 from nri_resmgr.app.plugin.cpu_claims import DEFAULT_DRIVERS
 from nri_resmgr.app.running.vm_pods import DEFAULT_VM_HANDLERS
 from nri_resmgr.kubelet.pod_resources import PodResources
+from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import Event
 from nri_resmgr.stub.model import Container as NriContainer
@@ -63,6 +64,7 @@ class PluginOptions(msgspec.Struct, frozen=True):
         timers: Replaces the default timers where time is simulated.
         hints: Replaces the lookup of hints on the host where that is simulated.
         pod_resources: What the kubelet has answered; None where it is not asked.
+        why_no_devices: Called for configurations that name devices of containers.
         cpu_drivers: Names of DRA drivers of CPUs whose claims are respected.
         vm_handlers: Patterns of the runtime handlers of virtual machines.
     """
@@ -75,6 +77,7 @@ class PluginOptions(msgspec.Struct, frozen=True):
     hints: HintFinder | None = None
     resource_path: str = DESTINATION
     pod_resources: PodResources | None = None
+    why_no_devices: WhyNoDevices = str
     cpu_drivers: tuple[str, ...] = DEFAULT_DRIVERS
     vm_handlers: tuple[str, ...] = DEFAULT_VM_HANDLERS
 

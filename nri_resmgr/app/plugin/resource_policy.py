@@ -140,7 +140,12 @@ class ResourcePolicy:
     ) -> None:
         self._options = plugin_options
         self._machine = machine
-        self._engine = Engine(machine, config or TopologyAwareConfig(), tree)
+        self._engine = Engine(
+            machine,
+            config or TopologyAwareConfig(),
+            tree,
+            plugin_options.why_no_devices,
+        )
         self._tree = tree
         self._specs = SpecReader(
             machine, self._engine.known, self._engine.in_pod, tree, plugin_options

@@ -21,6 +21,7 @@ from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.host.fields import optional_cpus
 from nri_resmgr.host.hints import path_hint
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.policy.affinity import Expression, Operator
 from nri_resmgr.policy.balloons.choose_type import parts_of
 from nri_resmgr.policy.balloons.settings import (
@@ -239,7 +240,10 @@ def _memory_kinds(
 
 
 def unknown_devices(
-    named: Iterable[tuple[str, str]], machine: Machine, tree: Tree | None
+    named: Iterable[tuple[str, str]],
+    machine: Machine,
+    tree: Tree | None,
+    why_no_devices: WhyNoDevices,
 ) -> Iterator[tuple[str, str]]:
     """Yield the devices of a configuration that its preferences do not find, and why.
 
@@ -249,6 +253,8 @@ def unknown_devices(
         if name.startswith(_POD_RESOURCE):
             if _FAR in path:
                 yield path, f"{name} {_NOT_FAR}"
+            elif why := why_no_devices():
+                yield path, f"{name} has no effect: {why}"
         elif not _exists(name, machine, tree):
             yield path, f"this machine has no {name}, so it has no effect"
 

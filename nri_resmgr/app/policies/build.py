@@ -5,6 +5,7 @@ from __future__ import annotations
 from nri_resmgr.config import AVAILABLE, PolicyConfig, absent_cpus
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import kind_named
+from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
@@ -14,7 +15,10 @@ log = Logger(__name__)
 
 
 def build_policy(
-    config: PolicyConfig, machine: Machine, tree: Tree | None = None
+    config: PolicyConfig,
+    machine: Machine,
+    tree: Tree | None = None,
+    why_no_devices: WhyNoDevices = str,
 ) -> ViewedPolicy[KnowsContainers]:
     """Build the policy that *config* selects; logs warnings about the configuration.
 
@@ -22,18 +26,23 @@ def build_policy(
         BadSetting: The configuration does not fit the machine.
     """
     policy = kind_named(config.kind).build(config, machine, tree)
-    warnings = config.warnings + host_warnings(config, machine, tree)
+    found = host_warnings(config, machine, tree, why_no_devices)
     if config.ineffective:
         log.warning("configuration.ineffective", paths=config.ineffective)
-    for path, why in warnings:
+    for path, why in config.warnings + found:
         log.warning("configuration.warning", path=path, why=why)
     return policy
 
 
 def host_warnings(
-    config: PolicyConfig, machine: Machine, tree: Tree | None
+    config: PolicyConfig,
+    machine: Machine,
+    tree: Tree | None,
+    why_no_devices: WhyNoDevices = str,
 ) -> tuple[tuple[str, str], ...]:
     """Return what a host supports only in part of CPUs, classes and host settings.
+
+    *why_no_devices* is called where the configuration names devices of containers.
 
     Returns:
         Paths, each with the reason. Without *tree* only what the machine's model knows
@@ -56,4 +65,4 @@ def host_warnings(
     # Late: on the start path, and few configurations have any of these.
     from nri_resmgr.app.policies.host_fit import fit_host
 
-    return (*found, *fit_host(config, machine, tree))
+    return (*found, *fit_host(config, machine, tree, why_no_devices))

@@ -25,6 +25,7 @@ from nri_resmgr.host.knobs.cpu import read_cpu_knobs
 from nri_resmgr.host.resctrl import ResctrlOptions
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.topology import CgroupLayout, Machine
 from nri_resmgr.values import NO_NODES, HostError, NodeSet, PolicyError
 
@@ -49,7 +50,10 @@ _NO_FILES: Final = (
 
 
 def fit_host(
-    config: PolicyConfig, machine: Machine, tree: Tree | None
+    config: PolicyConfig,
+    machine: Machine,
+    tree: Tree | None,
+    why_no_devices: WhyNoDevices,
 ) -> Iterator[HostWarning]:
     """Check devices, classes, interrupts and exclusivity against a host.
 
@@ -61,7 +65,8 @@ def fit_host(
         BadSetting: It does not support a setting at all.
         HostError: A file cannot be read.
     """
-    yield from unknown_devices(config.preferred_devices, machine, tree)
+    devices = config.preferred_devices
+    yield from unknown_devices(devices, machine, tree, why_no_devices)
     if tree is None:
         return
     if config.interrupts != ALL:
