@@ -26,6 +26,8 @@ from grpclib.server import Server, Stream
 from nri_resmgr.kubelet._gen import dra_pb2 as pb
 from nri_resmgr.log import Logger
 from nri_resmgr.values import HostError, ResmgrError
+from nri_resmgr.values.printable import printable
+from nri_resmgr.values.shorten import shortened
 
 log = Logger(__name__)
 
@@ -44,6 +46,9 @@ _REGISTRATION: Final = "/pluginregistration.Registration/"
 
 # A request names the claims of one pod.
 _WINDOW: Final = 64 << 10
+
+# An event of a pod, which shows it, has 1024.
+_LONGEST_ERROR: Final = 1000  # characters
 
 
 @dataclass(eq=False)
@@ -273,7 +278,7 @@ class _ClaimHandlers:
             devices = await self._claims.prepare(claim)
         except ResmgrError as error:
             log.warning("claim.not-prepared", **_failure(claim, error))
-            return pb.NodePrepareResourceResponse(error=str(error))
+            return pb.NodePrepareResourceResponse(error=_shown(error))
         return pb.NodePrepareResourceResponse(devices=map(_device_of, devices))
 
     async def _unprepare(
@@ -289,7 +294,7 @@ class _ClaimHandlers:
             await self._claims.unprepare(claim)
         except ResmgrError as error:
             log.warning("claim.not-returned", **_failure(claim, error))
-            return pb.NodeUnprepareResourceResponse(error=str(error))
+            return pb.NodeUnprepareResourceResponse(error=_shown(error))
         return pb.NodeUnprepareResourceResponse()
 
     async def _watch(
@@ -307,6 +312,10 @@ class _ClaimHandlers:
 def _failure(claim: ClaimName, error: ResmgrError) -> dict[str, str]:
     title = f"claim {claim.namespace}/{claim.name}"
     return {"title": title, "uid": claim.uid, "why": str(error)}
+
+
+def _shown(error: ResmgrError) -> str:
+    return shortened(printable(str(error)), _LONGEST_ERROR)
 
 
 def _name_of(claim: pb.Claim) -> ClaimName:

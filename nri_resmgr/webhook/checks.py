@@ -15,7 +15,6 @@ from nri_resmgr.classes.rdt.checks import classes_of, group_of
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.policy.balloons.errors import NoSuchType
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.values.shorten import shortened
 from nri_resmgr.webhook.pods import MIRROR, Container, Pod
 from nri_resmgr.webhook.review import Answer, Request, Result, read_json
 
@@ -32,7 +31,6 @@ _CONTRADICTIONS: Final = (
 )
 """Two fields of `Preferences` that exclude each other, and their keys."""
 
-_LONGEST: Final = 2000  # characters of a refusal
 _MOST_WARNINGS: Final = 5
 
 
@@ -113,8 +111,7 @@ class AnnotationChecks:
         refusals, warnings = self._problems(pod)
         owners = pod.metadata.owner_references or ()
         if refusals and not any(one.controller for one in owners):
-            why = shortened("; ".join(refusals), _LONGEST)
-            return Answer(Result.REFUSED, refusal=why)
+            return Answer(Result.REFUSED, refusal="; ".join(refusals))
         # A pod of a controller was not written by a user, who would see a refusal.
         found = (*refusals, *warnings)[:_MOST_WARNINGS]
         return Answer(Result.WARNED if found else Result.VALID, warnings=found)

@@ -12,6 +12,7 @@ import msgspec
 
 from nri_resmgr.app.requests.declared_requests import LONGEST_REQUESTS
 from nri_resmgr.values import InputError
+from nri_resmgr.values.printable import printable
 from nri_resmgr.values.shorten import shortened
 from nri_resmgr.webhook.pods import MIRROR, Form, Pod, annotation_of
 
@@ -23,6 +24,7 @@ _KIND: Final = "AdmissionReview"
 _MOST_ANNOTATIONS: Final = 256 << 10  # bytes
 
 _LONGEST_WARNING: Final = 200  # characters; the API server cuts them at 256
+_LONGEST_REFUSAL: Final = 2000
 _LONGEST_WHY: Final = 300
 
 T = TypeVar("T")
@@ -211,14 +213,19 @@ def _encoded(uid: str, answer: Answer) -> bytes:
             "patchType": "JSONPatch",
         }
     if answer.warnings:
-        warnings = [shortened(one, _LONGEST_WARNING) for one in answer.warnings]
+        warnings = [_shown(one, _LONGEST_WARNING) for one in answer.warnings]
         response["warnings"] = warnings
     if answer.refusal:
         response["status"] = {
             "code": 403,
-            "message": answer.refusal,
+            "message": _shown(answer.refusal, _LONGEST_REFUSAL),
             "reason": "Forbidden",
         }
     return msgspec.json.encode(
         {"apiVersion": API_VERSION, "kind": _KIND, "response": response}
     )
+
+
+def _shown(text: str, most: int) -> str:
+    # An escape is longer than its character.
+    return shortened(printable(text), most)

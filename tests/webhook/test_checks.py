@@ -109,6 +109,41 @@ def test_what_nodes_would_refuse_is_refused_with_our_sentence(
         assert response["status"]["code"] == 403
 
 
+CONTROLS: Final = "\x1b[2J\x9b1m\u202e\n"
+ESCAPES: Final = r"\x1b[2J\x9b1m\u202e\n"
+
+
+def test_refusals_are_printable() -> None:
+    texts = {f"rdtclass.{NATIVE}/pod": "golden"}
+    _, response = judged(with_annotations(texts, (f"web{CONTROLS}",)))
+
+    message = response["status"]["message"]
+    assert message.startswith(f"container web{ESCAPES} asks for RDT class 'golden'")
+    assert message.isprintable()
+
+
+def test_keys_of_yaml_in_annotations_are_printable_in_warnings() -> None:
+    rule = {"match": {"key": "name", "operator": "In", "values": ["a"], CONTROLS: 1}}
+    texts = {f"{NATIVE}/affinity": json.dumps({"web": [rule]})}
+    _, response = judged(with_annotations(texts))
+
+    (warning,) = response["warnings"]
+    assert f"$.web[0].match.{ESCAPES}: unknown key" in warning
+    assert warning.isprintable()
+
+
+def test_refusals_and_warnings_are_short_however_long_their_escapes_are() -> None:
+    texts = {f"rdtclass.{NATIVE}/pod": "golden"}
+    _, refused = judged(with_annotations(texts, ("\x1b" * 1990,)))
+    pod = with_annotations(texts, ("\x1b" * 1990,))
+    owner = {"controller": True, "kind": "ReplicaSet", "name": "web"}
+    pod["metadata"]["ownerReferences"] = [owner]
+    _, warned = judged(pod)
+
+    assert len(refused["status"]["message"]) == 2003
+    assert [len(one) for one in warned["warnings"]] == [203]
+
+
 def test_annotations_that_contradict_each_other_are_refused() -> None:
     texts = {
         f"require-isolated-cpus.{NATIVE}/pod": "true",
