@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final
 
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
@@ -28,6 +27,7 @@ _MILLI: Final = 1000
 
 # Slices repeat their parents' names, and a container's path goes on with ":".
 _CGROUP_WORDS: Final = re.compile(r"\.slice\b|[/:-]")
+_SYSTEM_PARTITION: Final = "system"  # KEP-5894: a level above those of QoS classes
 _QOS_WORDS: Final = {
     "burstable": QosClass.BURSTABLE,
     "besteffort": QosClass.BEST_EFFORT,
@@ -129,13 +129,19 @@ def qos_of_cgroup(path: str) -> QosClass | None:
 
     The path is as the systemd driver (``kubepods-burstable-pod1.slice``, with or
     without the slices above) or the cgroupfs driver writes it, below any cgroup root
-    (``/kubepods/burstable/pod1``). None if the kubelet did not create it.
+    (``/kubepods/burstable/pod1``), also in the kubelet's system partition
+    (``/kubepods/system/burstable/pod1``). None if the kubelet did not create it.
 
     >>> qos_of_cgroup("/kubepods.slice/kubepods-pod1.slice").value
     'Guaranteed'
     """
     words = [word for word in _CGROUP_WORDS.split(path) if word]
-    following = dict(pairwise(words)).get("kubepods", "")
+    following = {
+        word: further if after == _SYSTEM_PARTITION else after
+        for word, after, further in zip(
+            words, words[1:], [*words[2:], ""], strict=False
+        )
+    }.get("kubepods", "")
     if following.startswith("pod"):
         return QosClass.GUARANTEED
     return _QOS_WORDS.get(following)

@@ -183,6 +183,33 @@ SYSTEMD = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1_2.sl
             QosClass.BEST_EFFORT,
             id="a container's own, cgroupfs",
         ),
+        pytest.param(
+            "/kubepods.slice/kubepods-system.slice/kubepods-system-burstable.slice/"
+            "kubepods-system-burstable-pod1_2.slice",
+            QosClass.BURSTABLE,
+            id="systemd, system partition",
+        ),
+        pytest.param(
+            "kubepods-system-pod1_2.slice:cri-containerd:c0ffee",
+            QosClass.GUARANTEED,
+            id="systemd, Guaranteed in the system partition",
+        ),
+        pytest.param(
+            "/kubepods/system/besteffort/pod1/c0ffee",
+            QosClass.BEST_EFFORT,
+            id="cgroupfs, system partition",
+        ),
+        pytest.param(
+            "/kubepods/system/pod1",
+            QosClass.GUARANTEED,
+            id="cgroupfs, Guaranteed in the system partition",
+        ),
+        pytest.param(
+            "/system/kubepods/burstable/pod1",
+            QosClass.BURSTABLE,
+            id="a root that is called like the partition",
+        ),
+        pytest.param("/kubepods/system", None, id="no pod in the system partition"),
         pytest.param("/kubepods.slice", None, id="no pod in it"),
         pytest.param("/system.slice/x", None, id="not the kubelet's"),
         pytest.param("", None, id="none"),
