@@ -129,6 +129,27 @@ async def test_a_reload_reads_the_file_at_once(tmp_path: Path) -> None:
     assert last.split("  ")[2:4] == ["configuration.refused", f"file {file}"]
 
 
+async def test_a_forced_reload_may_take_exclusive_cpus(tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(FILE)
+    async with at_work(tmp_path, "--config-file", str(file)):
+        file.write_text(
+            FILE.replace("cpu: 2}", "cpu: 1}, availableResources: {cpu: 2}")
+        )
+        refused = await ask(tmp_path, "reload")
+        kept = await ask(tmp_path, "explain", "default/web")
+        forced = await ask(tmp_path, "reload", "--force")
+        after = await ask(tmp_path, "explain", "default/web")
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "default/web/web has CPU 4-5 and would have none" in refused.stderr
+    assert "reload --force" in refused.stderr
+    assert "  decided  CPUs 4-5 (exclusive: 4-5);" in kept.stdout
+    assert (forced.returncode, forced.stderr) == (0, "")
+    assert f"from file {file}, generation 2: decided" in forced.stdout
+    assert "exclusive" not in after.stdout.partition("decided")[2].partition("\n")[0]
+
+
 async def test_a_daemon_that_is_killed_leaves_room_for_the_next(tmp_path: Path) -> None:
     async with at_work(tmp_path) as running:
         running.process.kill()
