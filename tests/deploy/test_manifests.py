@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 
 from nri_resmgr.cli.main import main
 from tests.deploy.kubectl import COMPONENTS, MANIFESTS, OVERLAYS, of_kind, rendered
@@ -15,6 +18,10 @@ pytestmark = pytest.mark.process
 
 # Below the API's groups, or of OpenShift, which publishes no schema.
 _UNPUBLISHED = "SecurityContextConstraints"
+
+
+def manifests() -> list[Path]:
+    return sorted(MANIFESTS.rglob("*.yaml"))
 
 
 def folder_of(overlay: str) -> Path:
@@ -49,6 +56,29 @@ def test_every_document_is_one_that_the_daemon_takes(
             file.write_text(one["data"]["config.yaml"])
 
             assert main(["check", "--topology", "2s2n2c2t memory=8Gi", str(file)]) == 0
+
+
+def twice_in(data: object) -> list[object]:
+    """Return the items that a list within *data* has twice."""
+    match data:
+        case dict():
+            return [found for one in data.values() for found in twice_in(one)]
+        case list():
+            texts = [json.dumps(one, sort_keys=True, default=str) for one in data]
+            repeated = [one for one, count in Counter(texts).items() if count > 1]
+            return [*repeated, *(found for one in data for found in twice_in(one))]
+        case _:
+            return []
+
+
+@pytest.mark.parametrize(
+    "file",
+    [pytest.param(one, id=str(one.relative_to(MANIFESTS))) for one in manifests()],
+)
+def test_no_list_has_an_item_twice(file: Path) -> None:
+    documents = yaml.safe_load_all(file.read_text(encoding="utf-8"))
+
+    assert [found for one in documents for found in twice_in(one)] == []
 
 
 def test_all_components_go_together() -> None:

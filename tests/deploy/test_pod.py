@@ -15,6 +15,7 @@ from nri_resmgr.cli.main import build_parser
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.runtimes.switch import TOLERATED
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
+from nri_resmgr.values import parse_bytes
 from tests.deploy.kubectl import (
     COMPONENTS,
     MANIFESTS,
@@ -32,6 +33,7 @@ from tests.deploy.pod import (
     rights_of,
 )
 from tests.deploy.readme import block_below, table_below, words_of
+from tests.soak.memory_cgroup import SHIPPED_LIMIT
 
 pytestmark = pytest.mark.process
 
@@ -81,6 +83,12 @@ def test_what_flags_name_is_mounted(base: dict[str, Any]) -> None:
     assert {"name": "config", "configMap": {"name": config["metadata"]["name"]}} in (
         base["volumes"]
     )
+
+
+def test_its_memory_limit_is_the_one_of_the_soak(base: dict[str, Any]) -> None:
+    limit = container_of(base)["resources"]["limits"]["memory"]
+
+    assert parse_bytes(limit) == SHIPPED_LIMIT
 
 
 def test_no_single_file_of_a_config_map_is_mounted(base: dict[str, Any]) -> None:

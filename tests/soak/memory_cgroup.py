@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 SHIPPED_LIMIT: Final = 192 << 20
-"""Bytes; tests/deploy compares it with the DaemonSet."""
+"""Bytes; tests/deploy/test_pod.py compares it with the DaemonSet."""
 
 _TOP: Final = Path("/sys/fs/cgroup")
 
