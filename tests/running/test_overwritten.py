@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.background.repairs import MOST_ATTEMPTS
+from nri_resmgr.app.background.repairs import FORGIVEN, MOST_ATTEMPTS
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.running.containers import DeliveredContainers
+from nri_resmgr.app.running.overwrites import Overwrites
 from nri_resmgr.app.running.parts import DeliveryTimes
+from nri_resmgr.app.running.waiting import WaitingPins
+from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet
 from tests.app.node import SAFE
 from tests.running.node import (
@@ -99,6 +104,32 @@ async def test_a_program_that_writes_for_ever_gets_its_values(tmp_path: Path) ->
 
         # CPUs and nodes of the last attempt may both be among them.
         assert MOST_ATTEMPTS <= rewritten <= MOST_ATTEMPTS + 1
+
+
+@pytest.mark.parametrize(
+    ("pause", "granted"),
+    [
+        pytest.param(FORGIVEN / MOST_ATTEMPTS, 100, id="five in ten minutes, for ever"),
+        pytest.param(FORGIVEN / (MOST_ATTEMPTS + 1), 84, id="six in ten minutes"),
+        pytest.param(1.0, MOST_ATTEMPTS, id="one each second, for 100 s"),
+    ],
+)
+async def test_the_limit_is_a_number_within_ten_minutes(
+    pause: float, granted: int
+) -> None:
+    now = 0.0
+    policy = ResourcePolicy(parse_spec("1s1n1c1t"))
+    known, waiting = DeliveredContainers(policy, 60.0), WaitingPins(0.05)
+    overwrites = Overwrites(None, known, waiting, lambda: now)
+
+    rewritten = 0
+    for number in range(100):
+        now = number * pause
+        if overwrites.may_rewrite("shared"):
+            overwrites.note_rewritten("shared")
+            rewritten += 1
+
+    assert rewritten == granted
 
 
 async def test_files_that_cannot_be_watched_are_logged_once(tmp_path: Path) -> None:

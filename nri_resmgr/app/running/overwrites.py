@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Final, TypeAlias
-
-import attrs
 
 from nri_resmgr.app.background.repairs import FORGIVEN, MOST_ATTEMPTS
 from nri_resmgr.app.running.containers import DeliveredContainers
@@ -28,14 +27,6 @@ _MEANWHILE: Final = (
 )
 
 
-@attrs.define(eq=False)
-class _Case:
-    """The count and the last time of rewritten values of one container."""
-
-    times: int = 0
-    last: float = 0.0
-
-
 class Overwrites:
     """Has containers compared whose cpusets are written, and limits what follows.
 
@@ -46,6 +37,7 @@ class Overwrites:
         watch: Notices writes; None to notice none.
         containers: Those whose cgroups are written.
         waiting: Has the comparisons.
+        clock: A monotonic time, seconds.
 
     Attributes:
         on_found: Called with CPUs that nothing known has overwritten.
@@ -56,12 +48,14 @@ class Overwrites:
         watch: CpusetWatch | None,
         containers: DeliveredContainers,
         waiting: WaitingPins,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self.watch = watch
         self.on_found: OnOverwritten = lambda _write, _result: None
         self._containers = containers
         self._waiting = waiting
-        self._cases: dict[str, _Case] = {}
+        self._clock = clock
+        self._rewritten: dict[str, deque[float]] = {}  # the last times
         self._listens_to = -1
         self._is_reported = False
 
@@ -101,8 +95,8 @@ class Overwrites:
         """Forget all other containers."""
         if self.watch is not None:
             self.watch.keep_only(containers)
-        for key in self._cases.keys() - set(containers):
-            del self._cases[key]
+        for key in self._rewritten.keys() - set(containers):
+            del self._rewritten[key]
 
     def _look(self, watch: CpusetWatch) -> None:
         try:
@@ -125,19 +119,16 @@ class Overwrites:
 
     def may_rewrite(self, container: str) -> bool:
         """Return whether the values of a container may be written again."""
-        case = self._cases.get(container)
-        if case is None or monotonic() - case.last >= FORGIVEN:
+        times = self._rewritten.get(container)
+        if times is None or len(times) < MOST_ATTEMPTS:
             return True
-        return case.times < MOST_ATTEMPTS
+        return self._clock() - times[0] >= FORGIVEN
 
     def note_rewritten(self, container: str) -> None:
         """Note that overwritten values were written again."""
-        case = self._cases.setdefault(container, _Case())
-        now = monotonic()
-        if now - case.last >= FORGIVEN:
-            case.times = 0
-        case.times, case.last = case.times + 1, now
+        new = deque[float](maxlen=MOST_ATTEMPTS)
+        self._rewritten.setdefault(container, new).append(self._clock())
 
     def note_decided(self, container: str) -> None:
         """Note that other values are decided: attempts count anew."""
-        self._cases.pop(container, None)
+        self._rewritten.pop(container, None)
