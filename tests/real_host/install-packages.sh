@@ -5,7 +5,9 @@ set -eu
 
 export PATH="$PATH:/usr/sbin:/sbin" DEBIAN_FRONTEND=noninteractive
 
-# A command of each package, and the package.
+# A command of each package, and the package. From Debian 13 on buildah builds nothing
+# without netavark, which it only recommends. Of procps the unit has /bin/kill, which a
+# shell has, too.
 WANTED="
 runc                runc
 numactl             numactl
@@ -19,6 +21,8 @@ systemd-analyze     systemd
 dbus-daemon         dbus
 openssl             openssl
 buildah             buildah
+/usr/lib/podman/netavark  netavark
+ps                  procps
 "
 # Debian's tests take other suites' containerd and busybox without installing.
 if ! grep -qx 'ID=debian' /etc/os-release; then
