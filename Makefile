@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws soak image format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws soak image format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -55,6 +55,15 @@ test-newest: setup packages ## run the tests, without QEMU, with the newest pack
 
 test-lowest: setup packages ## run them with the oldest packages that pyproject.toml allows
 	@$(BIN)/python -m tests.gate.other_packages lowest $(WHOLE) -m "not qemu"
+
+# For `make test-bare`: a suite of Debian, a command in the clone (those of the README by
+# default), and CACHE=1 to share this machine's cache of fetched and built files.
+SUITE ?= trixie
+RUN   ?=
+CACHE ?=
+
+test-bare: setup packages ## try HEAD on a bare machine made by debootstrap: SUITE=trixie RUN="make check" (root)
+	@$(BIN)/python -m tests.real_host.bare $(if $(CACHE),--share-cache) $(SUITE) $(if $(RUN),'$(RUN)')
 
 check: setup lint types layers ## run the fast subset, without containerd, Kubernetes, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \
