@@ -21,9 +21,10 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/nri-resmgr/image
 export SOURCE_DATE_EPOCH="$epoch"
 
 [ "$(id -u)" = 0 ] || { echo "image: the build needs root: sudo make image" >&2; exit 1; }
-command -v buildah >/dev/null || {
+# From Debian 13 on buildah builds nothing without netavark, which it only recommends.
+{ command -v buildah && [ -x /usr/lib/podman/netavark ]; } >/dev/null || {
   echo "image: installing buildah" >&2
-  { apt-get -q update && apt-get -yq install --no-install-recommends buildah; } >&2
+  { apt-get -q update && apt-get -yq install --no-install-recommends buildah netavark; } >&2
 }
 
 mkdir -p "$cache"
@@ -42,6 +43,9 @@ deploy/image/wheels.sh "$python" "${version#python}" "$work/context/build/image/
 deploy/mpolset/build.sh "$work/context/build/image/mpolset"
 mkdir -p "$work/context/deploy/image"
 cp deploy/image/install.py deploy/image/Containerfile "$work/context/deploy/image"
+# buildah 1.39 writes digests of what RUN mounts into the history, times and modes included.
+chmod -R u=rwX,go=rX "$work/context"
+find "$work/context" -exec touch --date "@$epoch" {} +
 wheel=$(basename "$work"/context/build/image/wheels/nri_resmgr-*.whl)
 version=$(echo "$wheel" | cut -d- -f2)
 # The name that the kubelet uses for the manifests' image.
@@ -50,7 +54,9 @@ name=docker.io/library/nri-resmgr:$version
 base=$(buildah from scratch)
 buildah add --quiet "$base" "$work/root" / >/dev/null
 buildah commit --quiet --identity-label=false --timestamp "$epoch" "$base" localhost/base >/dev/null
+# Low limits: by default buildah raises both to 1048576, which root in a container may not do.
 buildah build --quiet --isolation chroot --identity-label=false \
+  --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 \
   --timestamp "$epoch" --build-arg BASE=localhost/base --build-arg VERSION="$version" \
   --build-arg REVISION="$revision" --file "$work/context/deploy/image/Containerfile" \
   --tag image "$work/context" >/dev/null

@@ -12,7 +12,7 @@ umask 022
 # NIS; names of time zones and of media types.
 LEFT_OUT='dpkg|tar|c?debconf|perl-base|install-info|[mg]awk|readline-common|media-types|netbase|tzdata'
 LEFT_OUT="$LEFT_OUT|lib(acl|com-err|db[0-9]|debconfclient|gmp|gssapi|k5crypto|keyutils|krb5|md[0-9]|mpfr|ncursesw|nsl)[^ ]*"
-LEFT_OUT="$LEFT_OUT|lib(pcre2|readline|selinux|sigsegv|sqlite3|tinfo|tirpc|zstd)[^ ]*"
+LEFT_OUT="$LEFT_OUT|lib(pcre2|readline|selinux|sigsegv|sqlite3|tinfo|tirpc)[^ ]*"
 # Parts of Python's library for these, for development, and for windows on a screen.
 MODULES='_curses* curses readline* _sqlite3* sqlite3 _dbm* _gdbm* dbm nis* _zstd*
   idlelib tkinter turtle* lib2to3 ensurepip pydoc_data test config-*'
@@ -36,8 +36,11 @@ python=$(apt apt-cache depends --important python3 | sed -n 's/^ *Depends: \(pyt
 [ -n "$python" ] || { echo "apt has no python3 for an image" >&2; exit 1; }
 # The C++ library is protobuf's; openssl makes the webhook's certificates.
 packages=$(apt apt-get --simulate install base-files "$python-minimal" "lib$python-stdlib" libstdc++6 openssl |
-  sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) [^)]*\[\([^]]*\)\]).*/\1 \2 \3/p' |
-  grep -Ev "^($LEFT_OUT) " | sort)
+  sed -n 's/^Inst \([^ ]*\) (\([^ ]*\) [^)]*\[\([^]]*\)\]).*/\1 \2 \3/p')
+# libzstd is dpkg's; from Debian 13 on OpenSSL needs it, too.
+ssl=$(echo "$packages" | sed -n 's/^\(libssl[^ ]*\) .*/\1/p')
+apt apt-cache depends --important "$ssl" | grep -q ' libzstd1$' || LEFT_OUT="$LEFT_OUT|libzstd[^ ]*"
+packages=$(echo "$packages" | grep -Ev "^($LEFT_OUT) " | sort)
 
 # Symbolic links first, so that packages of either layout end up in /usr.
 for folder in bin sbin lib lib64; do

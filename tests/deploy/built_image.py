@@ -136,7 +136,8 @@ def build(folder: Path, *, checkout: str = "checkout", **environment: str) -> No
 
 
 def _digests() -> Iterator[str]:
-    """One for each file that decides what is in the image."""
+    """One for each file that decides what is in the image, and for the distribution."""
+    yield Path("/etc/os-release").read_text()
     for name in _SOURCES:
         top = _ROOT / name
         for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
