@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 import nri_proto
 import nri_resmgr
+from tests.real_host.dead_runs import begin_run
 
 # The same examples in each run: what passes before a change goes to main passes after
 # it. New ones are searched for by `make fuzz-laws`.
@@ -36,6 +37,12 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "whole"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Remove what earlier runs left, before workers start."""
+    begin_run(session.config)
 
 
 def pytest_collection_finish() -> None:

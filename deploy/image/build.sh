@@ -28,8 +28,17 @@ export SOURCE_DATE_EPOCH="$epoch"
 }
 
 mkdir -p "$cache"
+# The folder of a build that was killed has no lock.
+exec 8>"$cache/builds.lock"
+flock 8
+for old in "$cache"/build-*; do
+  [ ! -d "$old" ] || flock --nonblock "$old" rm -rf "$old" || true
+done
 work=$(mktemp -d "$cache/build-XXXXXX")
 trap 'rm -rf "$work"' EXIT
+exec 9<"$work"
+flock 9
+exec 8>&-
 # Separate storage with the vfs driver: works on every file system, and is removed later.
 buildah() {
   command buildah --log-level error --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
-from tests.real_host.leftovers import remove_cgroups
+from tests.real_host.cgroups import Cgroup
 from tests.real_host.patience import wait_until
+from tests.real_host.removal import remove_cgroups
 
 _MOUNT: Final = Path("/sys/fs/cgroup")
 _CONTROLLERS: Final = ("cpuset", "cpu")  # of which the daemon writes files
@@ -42,7 +43,8 @@ class CgroupTree:
             process.kill()
         for process in self._processes.values():
             process.wait()
-        wait_until(lambda: remove_cgroups(self.top), f"cgroups {self.top} to go")
+        groups = Cgroup(self.top).folders
+        wait_until(lambda: remove_cgroups(groups()), f"cgroups {self.top} to go")
 
     def add(self, path: str) -> int:
         """Make a cgroup below `top`, by its path from the mount; return its process."""
@@ -68,7 +70,8 @@ class CgroupTree:
         process = self._processes.pop(path)
         process.kill()
         process.wait()
-        wait_until(lambda: remove_cgroups(path), f"cgroup {path} to go")
+        groups = Cgroup(path).folders
+        wait_until(lambda: remove_cgroups(groups()), f"cgroup {path} to go")
 
     def cpus_file(self, path: str) -> Path:
         """Return where a cgroup's CPUs are written."""

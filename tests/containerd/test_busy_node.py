@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,6 +25,7 @@ from tests.real_host.patience import TooSlow, wait_until
 from tests.real_host.plugin_process import PluginProcess
 from tests.real_host.pods import PodSpec
 from tests.real_host.resources import Resources
+from tests.real_host.runs import own_name
 
 pytestmark = pytest.mark.containerd
 
@@ -39,7 +39,7 @@ ALL = read_machine(HostTree("/")).online
 
 @pytest.fixture
 def busy() -> Iterator[CpuShare]:
-    with CpuShare(f"nri-resmgr-busy-{os.getpid()}", PERCENT) as share:
+    with CpuShare(own_name("busy"), PERCENT) as share:
         yield share
 
 

@@ -27,6 +27,7 @@ from tests.real_host.patience import is_slow_machine, wait_until
 from tests.real_host.plugin_process import PluginProcess
 from tests.real_host.pods import ContainerSpec, PodSpec
 from tests.real_host.resources import Resources
+from tests.real_host.runs import own_name
 
 MACHINE: Final = read_machine(HostTree("/"))
 ALL: Final = MACHINE.online - MACHINE.isolated
@@ -135,7 +136,7 @@ def test_others_have_left(node: Node, tmp_path: Path) -> None:
 def test_others_have_left_where_the_daemon_has_little_time(
     node: Node, tmp_path: Path
 ) -> None:
-    with CpuShare(f"nri-resmgr-first-{os.getpid()}", PERCENT) as share:
+    with CpuShare(own_name("first"), PERCENT) as share:
         share.add(node.plugin.pid)
         seen = seen_from_inside(node, tmp_path)
 

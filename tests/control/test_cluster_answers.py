@@ -47,7 +47,7 @@ with socket.socket(socket.AF_UNIX) as client:
 @pytest.fixture
 def folder() -> Iterator[Path]:
     """A folder that every user can pass."""
-    with tempfile.TemporaryDirectory(prefix="spool-") as path:
+    with tempfile.TemporaryDirectory(prefix="spool-", dir="/tmp") as path:
         Path(path).chmod(0o711)
         yield Path(path)
 

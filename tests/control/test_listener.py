@@ -165,7 +165,7 @@ async def test_another_user_is_kept_out_even_where_the_system_lets_it_in(
     tmp_path: Path,
 ) -> None:
     skip_unless_root()
-    with tempfile.TemporaryDirectory() as name:  # below no private folder
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # below no private folder
         folder = Path(name)
         os.chmod(folder, 0o755)  # noqa: PTH101, S103 - others shall get as far as the socket
         async with asking(make_parts(), folder) as client:

@@ -15,6 +15,7 @@ from nri_proto import nri_pb2 as pb
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.benchmarks.workload import container_of, pod_of
+from tests.real_host.runs import own_variables
 from tests.soak.peer import Peer
 
 pytestmark = pytest.mark.process
@@ -36,7 +37,7 @@ def test_a_line_for_each_container_that_fell_back(tmp_path: Path) -> None:
     )
     process = subprocess.Popen(
         (sys.executable, "-m", "nri_resmgr", "run", "--log-format=json", *words),
-        env={"PYTHONPATH": str(Path(__file__).parents[2])},
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), **own_variables()},
     )
     try:
         peer.accept()

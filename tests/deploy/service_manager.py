@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +15,7 @@ import attrs
 
 from nri_resmgr.cli.flags import PREFIX
 from tests.real_host.absent import give_up
+from tests.real_host.cache import cache_root, locked
 from tests.real_host.patience import TooSlow, patience, wait_until
 
 _MANAGER: Final = next(
@@ -138,8 +137,7 @@ def _only_one() -> Iterator[None]:
     Two of them share the cgroups of their services, which have the same names: each
     ends those of the other one.
     """
-    with (Path(tempfile.gettempdir()) / "nri-resmgr-manager.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(cache_root() / "manager"):
         yield
 
 

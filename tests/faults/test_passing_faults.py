@@ -26,6 +26,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.documents import document
+from tests.real_host.runs import own_name
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -184,7 +185,7 @@ def pids_cgroup() -> Iterator[Path]:
     """Have a cgroup with the pids controller, of version 1 or 2."""
     top = Path("/sys/fs/cgroup")
     unified = (top / "cgroup.controllers").exists()
-    cgroup = (top if unified else top / "pids") / f"nri-faults-{os.getpid()}"
+    cgroup = (top if unified else top / "pids") / own_name("faults")
     try:
         if unified:
             (top / "cgroup.subtree_control").write_text("+pids")

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from tests.real_host.patience import wait_until
+from tests.real_host.runs import own_name
 
 MOUNT: Final = Path("/sys/fs/cgroup")
 IS_V2: Final = (MOUNT / "cgroup.controllers").exists()
@@ -127,7 +128,7 @@ def _removed(folder: Path) -> bool:
 @contextmanager
 def own_cgroups() -> Iterator[OwnCgroups]:
     """Make a cgroup for the test; skip the test where none can be made."""
-    cgroups = OwnCgroups(f"nri-resmgr-writer-{os.getpid()}")
+    cgroups = OwnCgroups(own_name("writer"))
     with ExitStack() as stack:
         stack.callback(cgroups.close)
         try:

@@ -33,6 +33,7 @@ from nri_resmgr.host.block_devices import (
 from nri_resmgr.host.cgroups.writes import write_cgroup_files
 from nri_resmgr.host.knobs.files import WritableHostTree
 from nri_resmgr.host.tree import HostTree
+from tests.real_host.runs import own_name
 
 pytestmark = pytest.mark.machine
 
@@ -62,7 +63,7 @@ class OwnCgroup:
 def cgroup() -> Iterator[OwnCgroup]:
     is_v2 = (MOUNT / "cgroup.controllers").exists()
     top = MOUNT if is_v2 else MOUNT / "blkio"
-    folder = top / f"nri-resmgr-block-io-{os.getpid()}"
+    folder = top / own_name("block-io")
     switch = top / "cgroup.subtree_control"
     is_ours = is_v2 and "io" not in switch.read_text().split()
     try:

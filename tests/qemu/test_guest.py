@@ -20,6 +20,7 @@ _HOST_ONLY = (
     "tests/containerd/test_enable_runtime.py",
     "tests/containerd/test_image_pod.py",
     "tests/containerd/test_kills.py",
+    "tests/containerd/test_killed_run.py",
     "tests/containerd/test_container_files.py",
     "tests/containerd/test_real_host.py",
     "tests/containerd/test_topology_aware.py",

@@ -8,8 +8,13 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
+
+from tests.real_host.removal import unmount_below
+
+_PART: Final = ".part-"
 
 
 def cache_root() -> Path:
@@ -50,18 +55,42 @@ def cached(
 
 
 @contextmanager
-def locked(target: Path) -> Iterator[None]:
-    """Hold the lock file beside *target*; the kernel releases it at exit."""
+def locked(target: Path, *, wait: bool = True) -> Iterator[None]:
+    """Hold the lock file beside *target*; the kernel releases it at exit.
+
+    Raises:
+        BlockingIOError: Another process has it, and *wait* is false.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.with_name(f"{target.name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         yield
 
 
+def remove_parts(root: Path | None = None) -> None:
+    """Remove what killed builds left, unless another process builds the same now.
+
+    Args:
+        root: Where the folders are; `cache_root` by default.
+    """
+    top = root or cache_root()
+    # A name has one folder at most; what is built can be a whole system.
+    for part in (*top.glob(f"*{_PART}*"), *top.glob(f"*/*{_PART}*")):
+        target = part.with_name(part.name.partition(_PART)[0])
+        with suppress(BlockingIOError), locked(target, wait=False):
+            _remove_part(part)
+
+
+def _remove_part(part: Path) -> None:
+    # debootstrap mounts /proc and /sys.
+    unmount_below(part)
+    shutil.rmtree(part, ignore_errors=True)
+
+
 def _build_beside(target: Path, build: Callable[[Path], None]) -> None:
-    for leftover in target.parent.glob(f"{target.name}.part-*"):
-        shutil.rmtree(leftover, ignore_errors=True)
-    part = Path(tempfile.mkdtemp(prefix=f"{target.name}.part-", dir=target.parent))
+    for leftover in target.parent.glob(f"{target.name}{_PART}*"):
+        _remove_part(leftover)
+    part = Path(tempfile.mkdtemp(prefix=f"{target.name}{_PART}", dir=target.parent))
     try:
         build(part)
         # mkdtemp makes 0700; a root file system needs /'s usual mode.
@@ -69,4 +98,4 @@ def _build_beside(target: Path, build: Callable[[Path], None]) -> None:
         # Atomic: where the name exists, the content is complete.
         part.rename(target)
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        _remove_part(part)

@@ -56,9 +56,14 @@ class Cgroup:
 
     def folders(self) -> Iterator[Path]:
         """Its folder in the unified hierarchy, or in each controller's."""
-        name = self.path.lstrip("/")
-        yield from _MOUNT.glob(name)
-        yield from _MOUNT.glob(f"*/{name}")
+        yield from folders_named(self.path.lstrip("/"))
+
+
+def folders_named(pattern: str) -> list[Path]:
+    """Cgroups below the root, or below that of each hierarchy, by a glob pattern."""
+    # Links such as "cpu" to "cpu,cpuacct" lead to the same folder.
+    found = (*_MOUNT.glob(pattern), *_MOUNT.glob(f"*/{pattern}"))
+    return [*dict.fromkeys(path.resolve() for path in found)]
 
 
 def _hierarchies() -> list[Path]:

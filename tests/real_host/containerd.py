@@ -18,6 +18,7 @@ from tests.real_host.image import PAUSE, WORK, write_archive
 from tests.real_host.leftovers import sweep
 from tests.real_host.patience import patience, wait_until
 from tests.real_host.pods import Pod, PodSpec
+from tests.real_host.runs import own_name
 
 # If the tests are killed, so is the daemon (setpriv(1)).
 _DIE_WITH_US = ("setpriv", "--pdeathsig", "KILL")
@@ -45,7 +46,7 @@ class Containerd:
         self.release = programs.release
         self.cri = CriClient(self.layout.cri_socket)
         name = hashlib.sha256(bytes(folder)).hexdigest()[:8]
-        self._cgroup_top = f"/nri-resmgr-{name}"
+        self._cgroup_top = f"/{own_name(name)}"
         self.cgroup_root = f"{self._cgroup_top}/kubepods"
         self._programs = programs
         self._options = options or Options()

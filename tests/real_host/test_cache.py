@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from tests.real_host.cache import cached
+from tests.real_host.cache import cached, locked, remove_parts
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -70,3 +70,14 @@ def test_what_a_killed_builder_left_is_swept(tmp_path: Path) -> None:
     again = cached("thing", ("1",), build_nothing, tmp_path)
 
     assert [path for path in tmp_path.iterdir() if path.is_dir()] == [again]
+
+
+def test_parts_of_killed_builds_are_removed_but_not_those_of_live_ones(
+    tmp_path: Path,
+) -> None:
+    for name in ("killed", "live", "below/killed"):
+        (tmp_path / f"{name}-1.part-x" / "proc").mkdir(parents=True)
+    with locked(tmp_path / "live-1"):
+        remove_parts(tmp_path)
+
+    assert {one.name for one in tmp_path.rglob("*.part-*")} == {"live-1.part-x"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 from tests.host.own_cgroups import IS_V2, OwnCgroups
 from tests.real_host.patience import wait_until
+from tests.real_host.runs import own_name
 from tests.verification.cgroup_trees import MOUNT, V1, tree_with
 
 _CPUS: Final = "cpuset.cpus"
@@ -70,7 +70,7 @@ class KernelCgroups:
     def __init__(self) -> None:
         self.root = Path("/")
         self.machine = read_machine(HostTree("/"))
-        self._own = OwnCgroups(f"nri-resmgr-races-{os.getpid()}")
+        self._own = OwnCgroups(own_name("races"))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._own.make()
 

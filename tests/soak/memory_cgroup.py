@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from tests.real_host.runs import own_name
 
 SHIPPED_LIMIT: Final = 192 << 20
 """Bytes; tests/deploy/test_pod.py compares it with the DaemonSet."""
@@ -18,7 +19,7 @@ _TOP: Final = Path("/sys/fs/cgroup")
 def memory_cgroup(limit: int = SHIPPED_LIMIT) -> Iterator[Path]:
     """Make a cgroup below the root; needs root."""
     unified = (_TOP / "cgroup.controllers").exists()
-    cgroup = (_TOP if unified else _TOP / "memory") / f"nri-soak-{os.getpid()}"
+    cgroup = (_TOP if unified else _TOP / "memory") / own_name("soak")
     if unified:
         (_TOP / "cgroup.subtree_control").write_text("+memory")
     cgroup.mkdir()

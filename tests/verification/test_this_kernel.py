@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from nri_resmgr.host.cgroups.containers import (
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from tests.real_host.patience import wait_until
+from tests.real_host.runs import own_name
 
 pytestmark = pytest.mark.machine
 
@@ -42,7 +42,7 @@ class OwnCgroup:
 @pytest.fixture
 def cgroup() -> Iterator[OwnCgroup]:
     """Make a cgroup with CPUs and memory nodes of the one above."""
-    name = f"nri-resmgr-verified-{os.getpid()}"
+    name = own_name("verified")
     is_v2 = (MOUNT / "cgroup.controllers").exists()
     top = MOUNT if is_v2 else MOUNT / "cpuset"
     folder = top / name
