@@ -16,8 +16,10 @@ from nri_resmgr.kubelet._gen import core_pb2 as core
 from nri_resmgr.kubelet.sockets import PODS_API
 from nri_resmgr.testing.kubelet.pods import PodsService, container, pod
 from nri_resmgr.testing.kubelet.server import KubeletServer
+from nri_resmgr.topology.synthetic import parse_spec
 from tests.control.daemon_parts import ask
 from tests.control.json_schema import mistakes
+from tests.daemon.daemon_process import daemon
 from tests.daemon.host_nodes import PLAIN, HostNode, host_node
 from tests.kubelet.node import container_of, sandbox_of
 
@@ -122,3 +124,23 @@ async def test_the_kubelets_sockets_can_be_left_alone(tmp_path: Path) -> None:
             await run(node, web())
             await asked.becomes("oci", problem="off, by --kubelet-dir")
             assert not server.calls
+
+
+async def test_devices_are_reported_as_unknown_where_no_socket_is_used(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "document.yaml"
+    file.write_text(
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\nspec:\n"
+        "  reservedResources: {cpu: 'cpuset:0'}\n  balloonTypes:\n"
+        "  - {name: gpu, preferCloseToDevices: ['podresourceapi:*/gpu']}\n"
+    )
+    flags = ("--config-file", str(file), "--control-socket", "", "--state-dir", "")
+    machine = parse_spec("1s2n4c1t")
+    async with daemon(tmp_path, machine, *flags, "--kubelet-dir", "none") as running:
+        line = await running.line("configuration.warning")
+
+    assert (line["path"], line["why"]) == (
+        "$.spec.balloonTypes[0].preferCloseToDevices[0]",
+        "podresourceapi:*/gpu has no effect: --kubelet-dir is none",
+    )
