@@ -23,7 +23,7 @@ LAST: Final = 2.0
 
 # A caller that is faster than a working destination waits, so that no line is lost;
 # once if the destination hangs, because requests are due in two seconds.
-_PATIENCE: Final = 0.02  # seconds
+PATIENCE: Final = 0.02  # seconds
 
 # A thread that gets no memory for its first step never begins; one that is only late
 # finds the line written.
@@ -40,20 +40,22 @@ class LineThread:
     Args:
         wait: Waits until the destination has room, for as long as it takes.
         write: Writes a line; waits briefly.
+        patience: How long `put` waits for room, seconds.
     """
 
     def __init__(
         self,
         wait: Callable[[], None],
         write: Callable[[int, str, Mapping[str, object]], None],
+        patience: float = PATIENCE,
     ) -> None:
         self._wait = wait
         self._write = write
+        self._patience = self._left = patience
         # Re-entrant: a destructor, which may run at any allocation, may log.
         self._changed = threading.Condition(threading.RLock())
         self._lines: deque[Line] = deque()
         self._characters = 0
-        self._patience = _PATIENCE
         self._turn = threading.Lock()  # of the thread that writes
         self._writer = 0  # its number
         self._is_running = self._is_over = False
@@ -93,13 +95,13 @@ class LineThread:
         if threading.get_ident() == self._writer:
             return True
         if self._characters < MOST_WAITING:
-            self._patience = _PATIENCE
+            self._left = self._patience
             return True
         # To the half: otherwise both threads would take turns for each line.
         self._changed.wait_for(
-            lambda: self._characters <= MOST_WAITING // 2, self._patience
+            lambda: self._characters <= MOST_WAITING // 2, self._left
         )
-        self._patience = 0.0
+        self._left = 0.0
         return self._characters < MOST_WAITING
 
     def _start(self) -> bool:

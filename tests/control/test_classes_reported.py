@@ -114,6 +114,8 @@ async def test_what_fails_is_reported(tmp_path: Path) -> None:
     resctrl.broken["info/L3/cbm_mask"] = 5
     async with running_rig(tmp_path, spec, resctrl) as rig:
         await rig.settled()
+        # The groups are read after the attempt to make them.
+        await until(lambda: rig.node.plugin.class_hosts.rdt.groups)
         found = classes_of(rig.node.plugin)
 
     assert mistakes(found, "classes") == []

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nri_resmgr.log.levels import INFO
-from nri_resmgr.log.line_thread import MOST_WAITING, LineThread
+from nri_resmgr.log.line_thread import MOST_WAITING, PATIENCE, LineThread
 from nri_resmgr.log.sinks import Stream
 
 NONE: Final[dict[str, object]] = {}
@@ -19,12 +19,12 @@ SOON: Final = 20.0  # seconds; the machine may be busy
 class Pipe:
     """A pipe with a thread that writes to it; what is read is kept."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE) -> None:
         self.out, into = os.pipe()
         self.stream = Stream(into)
         self.refused = 0
         self.read = b""
-        self.thread = LineThread(self.stream.wait, self._write)
+        self.thread = LineThread(self.stream.wait, self._write, patience)
         self._into = into
 
     def _write(self, level: int, line: str, fields: Mapping[str, object]) -> None:
@@ -42,7 +42,7 @@ class Pipe:
 
 
 def test_a_burst_keeps_its_order_and_all_lines() -> None:
-    pipe = Pipe()
+    pipe = Pipe(patience=SOON)
     lines = [f"{number:06} {'x' * 200}" for number in range(5_000)]
     assert sum(map(len, lines)) > 3 * MOST_WAITING
     reader = threading.Thread(target=pipe.read_all, args=(lines[-1].encode(),))
