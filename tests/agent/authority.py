@@ -4,9 +4,30 @@ from __future__ import annotations
 
 import ssl
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 _KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+# `openssl x509 -req` issues no certificate that has expired since OpenSSL 3.5, and has
+# no options for dates before 3.4. `openssl ca` has; it keeps a list of what it issued.
+_CONFIGURATION: Final = """\
+[ca]
+default_ca = test
+[test]
+database = index.txt
+new_certs_dir = .
+certificate = ca.crt
+private_key = ca.key
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+policy = any
+[any]
+organizationName = optional
+commonName = supplied
+"""
 
 
 class Authority:
@@ -20,9 +41,12 @@ class Authority:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.ca = folder / "ca.crt"
+        (folder / "ca.conf").write_text(_CONFIGURATION)
+        (folder / "index.txt").touch()
         _openssl(
+            folder,
             "req -x509 -days 2 -subj /CN=test-ca",
-            *(*_KEY, "-keyout", folder / "ca.key", "-out", self.ca),
+            *(*_KEY, "-keyout", "ca.key", "-out", "ca.crt"),
         )
 
     def issue(
@@ -40,13 +64,17 @@ class Authority:
         )
         extensions.write_text(f"subjectAltName={alternative}\n" if alternative else "")
         _openssl(
+            self.folder,
             f"req -new -subj /O=system:nodes/CN={name}",
-            *(*_KEY, "-keyout", key, "-out", request),
+            *(*_KEY, "-keyout", key.name, "-out", request.name),
         )
+        now = datetime.now(UTC)
+        begin, end = now - timedelta(days=2), now + timedelta(days=days)
         _openssl(
-            f"x509 -req -days {days} -CAcreateserial",
-            *("-CA", self.ca, "-CAkey", self.folder / "ca.key"),
-            *("-in", request, "-out", found, "-extfile", extensions),
+            self.folder,
+            f"ca -batch -config ca.conf -notext -startdate {begin:%Y%m%d%H%M%SZ}",
+            *("-enddate", f"{end:%Y%m%d%H%M%SZ}", "-extfile", extensions.name),
+            *("-in", request.name, "-out", found.name),
         )
         return found, key
 
@@ -59,7 +87,10 @@ class Authority:
         return context
 
 
-def _openssl(command: str, *more: str | Path) -> None:
+def _openssl(folder: Path, command: str, *more: str) -> None:
     subprocess.run(
-        ["openssl", *command.split(), *more], check=True, capture_output=True
+        ["openssl", *command.split(), *more],
+        cwd=folder,
+        check=True,
+        capture_output=True,
     )

@@ -97,12 +97,22 @@ class KubeletServer:
         if server is None:
             return
         server.drop()
-        server.close()
+        if leaves_socket:
+            self._close_and_keep_socket(server)
+        else:
+            server.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(5):
                 await server.wait_closed()
         if not leaves_socket:
             self.path.unlink(missing_ok=True)
+
+    def _close_and_keep_socket(self, server: _Server) -> None:
+        """Close; since Python 3.13 asyncio would remove the socket that it finds."""
+        aside = self.path.with_name(f".{self.path.name}")
+        self.path.rename(aside)
+        server.close()
+        aside.rename(self.path)
 
     async def restart(self) -> None:
         """End, and serve again at a new inode."""
