@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -18,13 +17,6 @@ from nri_resmgr.testing.kubelet.device_plugins import DevicePluginManager
 
 CPUS: Final = "resource-policy.nri.io/exclusive-cpus"
 LISTS: Final = "cmk.intel.com/exclusive-cores"
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Make a folder with a short path: that of a socket has 107 characters at most."""
-    with TemporaryDirectory(prefix="nri-") as name:
-        yield Path(name)
 
 
 @pytest.fixture

@@ -46,14 +46,14 @@ async def errors_for(folder: Path, name: str) -> list[str]:
         return [prepared["1"].error, returned["1"].error]
 
 
-async def test_errors_for_the_kubelet_are_printable(tmp_path: Path) -> None:
-    found = await errors_for(tmp_path, "a\x1b[2J\u202e\n")
+async def test_errors_for_the_kubelet_are_printable(folder: Path) -> None:
+    found = await errors_for(folder, "a\x1b[2J\u202e\n")
 
     assert found == [r"claim a\x1b[2J\u202e\n: no room"] * 2
 
 
-async def test_errors_for_the_kubelet_fit_into_an_event(tmp_path: Path) -> None:
-    found = await errors_for(tmp_path, "\x1b" * 990)
+async def test_errors_for_the_kubelet_fit_into_an_event(folder: Path) -> None:
+    found = await errors_for(folder, "\x1b" * 990)
 
     assert [len(one) for one in found] == [1003] * 2
     assert all(one.isprintable() for one in found)
