@@ -26,8 +26,9 @@ _PROJECT = (
 # last one, as Intel's CPUs do, whatever subleaf is in ECX. With dies that is 0x1f, of
 # which QEMU 10 asserts that there are few subleaves, and the kernel asks for others as
 # it starts. Leaf 0x20 is empty.
-# erms, fsrm off: QEMU makes "rep movsb" byte by byte, and the kernel would clear and copy
-# pages by it; eight bytes at a time, an interpreter starts in two thirds of the time.
+# erms, fsrm off: QEMU makes "rep movsb" byte by byte, and the kernel would clear and
+# copy pages by it. Eight bytes at a time, an interpreter starts in two thirds of the
+# time.
 _CPU = (
     "max,vendor=GenuineIntel,family=6,model=85,stepping=4,level=0x20,"
     "-cx16,-la57,-erms,-fsrm"
