@@ -15,10 +15,10 @@ MINUTES ?= 60
 # Test folders that `make check` ignores; it also leaves out tests by their markers.
 LONG   := containerd faults fuzz kubernetes qemu soak
 
-# Many tests wait for timers: three workers keep two CPUs busy. They run tests in the order
+# Most tests wait for timers: four workers keep two CPUs busy. They run tests in the order
 # of tests/conftest.py, whatever the size of a group.
 WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
-          -n 3 --dist loadgroup --no-loadscope-reorder
+          -n 4 --dist loadgroup --no-loadscope-reorder
 
 # Tests start hundreds of interpreters; without byte code each would compile the package.
 unexport PYTHONDONTWRITEBYTECODE

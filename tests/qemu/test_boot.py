@@ -12,6 +12,7 @@ _BOOT_SECONDS = 600.0  # Several times what it takes beside another busy worker.
 
 
 @pytest.mark.qemu
+@pytest.mark.xdist_group("boots")
 @pytest.mark.timeout(BUILD_SECONDS + 2 * _BOOT_SECONDS)
 def test_systemd(tmp_path: Path, subtests: pytest.Subtests) -> None:
     ran = boot(SYSTEMD, (_FOLDER,), tmp_path / "guest", _BOOT_SECONDS, subtests)
