@@ -14,7 +14,7 @@ from tests.qemu.machine import MANY_NODES
 _MARK = r"^[^#]*\bpytest\.mark\.(?:{})\b"
 # What these show on the host needs no many-node machine, and half a minute each there.
 _HOST_ONLY = (
-    # What is decided after an absence; a test of resource_policy shows that it is written.
+    # What is decided after an absence; one of resource_policy shows that it is written.
     "tests/containerd/test_away.py",
     "tests/containerd/test_busy_node.py",
     "tests/containerd/test_enable_runtime.py",
@@ -30,8 +30,8 @@ _HOST_ONLY = (
     # The runtime decides, and the host has the guest's release and a newer one.
     "tests/containerd/test_required_plugins.py",
     "tests/containerd/test_resource_policy.py::test_dry_run",
-    # The stories have refusals here. What a containerd does after its own end depends on
-    # no kernel.
+    # The stories have refusals here. What a containerd does after its own end depends
+    # on no kernel.
     "tests/containerd/test_resource_policy.py::test_a_request_that_does_not_fit",
     "tests/containerd/test_resource_policy.py::test_a_killed_containerd",
     "tests/containerd/test_scheduling_classes.py::test_all_of",
