@@ -12,10 +12,10 @@ from pathlib import Path
 import attrs
 
 from tests.qemu.kernel import unpack_kernel
-from tests.qemu.tools import ToolFailed, run_tool
+from tests.qemu.tools import run_tool
+from tests.real_host.bootstrap import bootstrap
 from tests.real_host.cache import cached
 from tests.real_host.debian import Suite
-from tests.real_host.retries import with_retries
 
 # Debian's Python looks here by itself, even when -I isolates it.
 _SITE = Path("usr/local/lib/python3.13/dist-packages")
@@ -129,18 +129,7 @@ def compile_project(image: Image, project: Path) -> None:
 
 
 def _debian(suite: Suite, folder: Path) -> None:
-    options = (
-        "--variant=minbase",
-        f"--include={','.join(_PACKAGES)}",
-        f"--keyring={suite.keyring}",
-    )
-
-    def fetch() -> None:
-        for leftover in folder.iterdir():
-            shutil.rmtree(leftover)
-        run_tool("debootstrap", *options, suite.name, folder, suite.mirror)
-
-    with_retries(fetch, ToolFailed)
+    bootstrap(suite, _PACKAGES, folder)
     for name in _SUPERFLUOUS:
         shutil.rmtree(folder / name)
     # debootstrap copies this machine's; the guest has no network to ask.

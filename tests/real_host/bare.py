@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.real_host.binaries import SEARCH_PATH
+from tests.real_host.bootstrap import bootstrap
 from tests.real_host.cache import cache_root, cached
 from tests.real_host.debian import PackageUnavailable, Suite
 
@@ -95,22 +96,10 @@ def _base(suite: Suite) -> Path:
     Raises:
         PackageUnavailable: It cannot be made here.
     """
-    if os.geteuid() != 0:
-        raise PackageUnavailable("debootstrap needs root")
 
     def build(folder: Path) -> None:
-        options = (
-            "--variant=minbase",
-            f"--include={','.join(_PACKAGES)}",
-            f"--keyring={suite.keyring}",
-        )
         print(f"bare: debootstrap {suite.name} {suite.mirror}", file=sys.stderr)
-        try:
-            _call("debootstrap", *options, suite.name, folder, suite.mirror)
-        except FileNotFoundError:
-            raise PackageUnavailable("debootstrap is not installed") from None
-        except subprocess.CalledProcessError as error:
-            raise PackageUnavailable(f"debootstrap: {error.output[-1000:]}") from None
+        bootstrap(suite, _PACKAGES, folder)
 
     inputs = (_RECIPE, suite.mirror, suite.name, *_PACKAGES)
     return cached(f"bare/{suite.name}", inputs, build)
@@ -174,8 +163,6 @@ def _call(*argv: str | Path) -> str:
         argv,
         check=True,
         stdout=subprocess.PIPE,
-        # debootstrap complains on stdout.
-        stderr=None,
         text=True,
         env=os.environ | {"PATH": SEARCH_PATH, "LC_ALL": "C.UTF-8"},
     )

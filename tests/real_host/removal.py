@@ -20,13 +20,16 @@ def kill(pids: Iterable[int]) -> bool:
 
 
 def member_pids(cgroups: Iterable[Path]) -> Iterator[int]:
-    """Processes in cgroups and below them."""
+    """Processes in cgroups and below them, but for those of another pid namespace."""
     for folder in cgroups:
         for members in folder.rglob("cgroup.procs"):
             try:
-                yield from map(int, members.read_text().split())
+                found = map(int, members.read_text().split())
             except OSError:
                 continue  # the runtime removed it meanwhile
+            # Version 2 calls processes that are not visible here 0: as a target of
+            # kill(2), that is all processes of our own group.
+            yield from filter(None, found)
 
 
 def thaw(cgroups: Iterable[Path]) -> None:
