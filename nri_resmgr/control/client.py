@@ -79,10 +79,15 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class Client:
-    """Sends one query per connection to the control socket at a path."""
+    """Sends one query per connection to the control socket at a path.
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    Args:
+        path: Of the socket.
+        timeout: For each part of an answer, seconds.
+    """
+
+    def __init__(self, path: str, timeout: float = _TIMEOUT) -> None:
+        self._path, self._timeout = path, timeout
 
     def get(self, path: str, **query: str) -> JsonObject:
         """Get the document at a path.
@@ -108,13 +113,12 @@ class Client:
 
         Raises what `get` does.
         """
-        target = _target(path, query)
-        with self._answer("GET", target, timeout=None) as answer:
+        with self._answer("GET", _target(path, query), timeout=None) as answer:
             while line := read_line(answer, ANSWER):
                 yield json.loads(line)
 
     def _query(self, method: str, target: str, body: str | None = None) -> JsonObject:
-        with self._answer(method, target, body) as answer:
+        with self._answer(method, target, self._timeout, body) as answer:
             found: JsonObject = json.loads(read_whole(answer.read, ANSWER))
             return found
 
@@ -123,8 +127,8 @@ class Client:
         self,
         method: str,
         target: str,
+        timeout: float | None,
         body: str | None = None,
-        timeout: float | None = _TIMEOUT,
     ) -> Iterator[http.client.HTTPResponse]:
         connection = _UnixConnection(self._path, timeout)
         try:

@@ -41,6 +41,8 @@ _HOST_ONLY = (
     "tests/containerd/test_virtual_machines.py::test_an_operator",
     "tests/containerd/test_virtual_machines.py::test_with_an_overhead",
     "tests/deploy/test_image.py",
+    # About runs of pytest.
+    "tests/gate/test_tested_versions.py",
     "tests/kubernetes/test_kubelet_story.py",
     # Levels differ in what a runtime may be sent, and not in what a kernel does.
     "tests/running/test_unasked.py::test_a_reload[0.6.0]",

@@ -134,7 +134,8 @@ def running(folder: Path, *, records: bool = True) -> Iterator[Daemon]:
     peer = Peer(folder / "nri.sock")
     process = subprocess.Popen(command)
     try:
-        control = Client(str(flags["control-socket"]))
+        # After thousands of containers it has to do, and the machine may, too.
+        control = Client(str(flags["control-socket"]), timeout=120.0)
         yield Daemon(peer, process.pid, control, folder, port)
     finally:
         peer.close()
