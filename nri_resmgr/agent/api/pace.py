@@ -28,6 +28,11 @@ class Backoff:
         """True if there was no failure since the start or `reset`."""
         return self._failures == 0
 
+    @property
+    def is_at_its_end(self) -> bool:
+        """True if pauses grow no more."""
+        return FIRST * 2.0**self._failures >= LAST
+
     def reset(self) -> None:
         """Begin again with the shortest pauses."""
         self._failures = 0
@@ -39,8 +44,9 @@ class Backoff:
             chance: A random number from 0 to 1.
             retry_after: What the server asked for: the pause is not shorter.
         """
-        end = min(LAST, FIRST * 2.0 ** min(self._failures, 16))
-        self._failures += 1
+        end = min(LAST, FIRST * 2.0**self._failures)
+        # No more than that counts, lest the power has no bound.
+        self._failures += not self.is_at_its_end
         return min(retry_after or 0.0, _MOST_ASKED_FOR) + chance * end
 
 

@@ -325,10 +325,13 @@ class WatchMachine:
                 self._is_renewed = True
                 again = self._watch(chance) if self._version else self._list()
                 return [Renew(), again]
-            case Forbidden() | KindMissing():
-                is_missing = isinstance(error, KindMissing)
-                kind = self._target.resource if is_missing else None
-                return [*self._report(error), self._wait(asleep(chance), kind)]
+            case KindMissing():
+                wait = self._wait(asleep(chance), self._target.resource)
+                return [*self._report(error), wait]
+            # Before, a server may have just started: it refuses everything until it has
+            # read its rules.
+            case Forbidden() if self._backoff.is_at_its_end:
+                return [*self._report(error), self._wait(asleep(chance))]
             case ServerFailed(retry_after=float()) if is_first:
                 # As for a second after the start of an API server: no reason to worry.
                 reports: list[Action] = []
