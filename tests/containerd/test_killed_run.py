@@ -74,6 +74,14 @@ def started(ready: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+def runs(pid: int) -> bool:
+    """Whether a process has not ended; one that its parent has not noticed has."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes() != b""
+    except OSError:
+        return False
+
+
 def only_the_first(controller: int, run: Run) -> None:
     """End the process that a user sees, and no other."""
     kill([controller])
@@ -117,7 +125,7 @@ def test_the_next_run_removes_it(
     assert f"left by {run.folder}: " in printed.decode()
     assert " passed in" in printed.decode()
     assert Left.of(run) == NOTHING
-    assert not [one for one in before.processes if Path(f"/proc/{one}").exists()]
+    assert not [one for one in before.processes if runs(one)]
     assert not [one for one in sockets if one.exists()]
     assert not run.folder.exists()
     # This run, which lives, has been beside it.
