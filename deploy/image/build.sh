@@ -32,7 +32,9 @@ mkdir -p "$cache"
 exec 8>"$cache/builds.lock"
 flock 8
 for old in "$cache"/build-*; do
-  [ ! -d "$old" ] || flock --nonblock "$old" rm -rf "$old" || true
+  [ -d "$old" ] || continue
+  flock --nonblock "$old" rm -rf "$old" ||
+    echo "image: $old stays: another build uses it, or it cannot be removed" >&2
 done
 work=$(mktemp -d "$cache/build-XXXXXX")
 trap 'rm -rf "$work"' EXIT

@@ -169,13 +169,13 @@ def test_a_kubelet_with_the_socket_is_enough(tmp_path: Path) -> None:
 
 
 def test_the_plugin_warns_with_each_configuration_that_is_new(tmp_path: Path) -> None:
-    options = PluginOptions(why_no_devices=lambda: "nobody reports them")
+    options = PluginOptions(why_no_devices=lambda: "the kubelet has no such socket")
 
     with capture_logs() as lines:
         plugin = ResourcePolicy(MACHINE, plugin_options=options)
         plugin.reconfigure(GPUS)
 
-    why = "podresourceapi:*/gpu has no effect: nobody reports them"
+    why = "podresourceapi:*/gpu has no effect: the kubelet has no such socket"
     assert [
         (one["path"], one["why"])
         for one in lines

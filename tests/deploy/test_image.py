@@ -26,7 +26,7 @@ def _release() -> str:
     """Return this machine's release of Debian, whose packages are in the image."""
     release = platform.freedesktop_os_release()
     if release["ID"] != "debian":
-        pytest.skip("the sizes are documented for Debian only")
+        pytest.skip("the README has the sizes of images of Debian only")
     return release["VERSION_ID"]
 
 

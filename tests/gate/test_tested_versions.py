@@ -30,7 +30,7 @@ OTHER = "def test_without(): raise RuntimeError('all is as ever')\n"
 @pytest.fixture
 def offered() -> tuple[str, Binaries]:
     if OVERRIDE in os.environ:
-        pytest.skip("a chosen containerd does not move")
+        pytest.skip(f"no suite changes the containerd that {OVERRIDE} names")
     name = offered_versions()[0]
     try:
         return name, binaries(name)

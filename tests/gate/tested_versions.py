@@ -1,6 +1,6 @@
 """Plugin of pytest: what fails only with a version that is new here fails no run.
 
-Debian's suites move without a change of ours: another containerd, another kernel in the
+Debian's suites change without us: another containerd, another kernel in the
 emulated machine. A test that fails with a version that `TESTED` does not have counts as
 an expected failure, and the last lines of the run name the version. Add a version when
 all tests have passed with it.
@@ -73,12 +73,12 @@ def _met(reporter: pytest.TerminalReporter) -> Iterator[str]:
 
 
 def _versions_of(item: pytest.Item) -> dict[str, str]:
-    """Return versions that a test depends on and that move by themselves."""
+    """Return versions that a test depends on and that change with Debian's suites."""
     params = item.callspec.params if hasattr(item, "callspec") else {}
     try:
         if item.get_closest_marker("qemu"):
             return guest_versions()
-        # One that somebody chose does not move.
+        # One that the variable names does not change with a suite.
         if "programs" in params and OVERRIDE not in os.environ:
             return {"containerd": binaries(str(params["programs"])).version}
     except PackageUnavailable:

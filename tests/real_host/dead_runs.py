@@ -36,6 +36,8 @@ def begin_run(config: pytest.Config) -> None:
     """
     if VARIABLE in os.environ:
         return
+    # Pytest has no public name for its folder before the first test, and only that one
+    # is removed by pytest when it is old.
     folder = config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # noqa: SLF001
     with dead_runs(folder.parent) as found:
         for run in found:
