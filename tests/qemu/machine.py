@@ -35,6 +35,8 @@ _CPU = (
 )
 _KERNEL_ARGUMENTS = (
     *("console=ttyS0", "rdinit=/init", "panic=-1", "loglevel=4", "nokaslr"),
+    # A library that is at the same address in each process is translated once.
+    "norandmaps",
     # Reading the TSC stays inside the emulated CPU; the HPET is a device.
     *("tsc=reliable", "clocksource=tsc", "no_timer_check", "lpj=10000000"),
     # What protects or watches a real machine only delays an emulated one.
