@@ -32,7 +32,7 @@ _MANAGER: Final = next(
 # same. It comes up only where it believes that systemd has started the machine.
 _SCRIPT: Final = """
 set -e
-for folder in /run /var/lib /opt; do mount -t tmpfs tmpfs $folder; done
+for folder in /run /var/lib /opt; do mount -t tmpfs -o mode=755 tmpfs $folder; done
 mkdir -p /run/systemd/system /run/nri /opt/nri-resmgr/bin
 mount --bind "$1" /run/nri
 printf '#!/bin/sh\\nexec %s -m nri_resmgr "$@"\\n' "$2" > /opt/nri-resmgr/bin/nri-resmgr
@@ -66,6 +66,11 @@ class ServiceManager:
     def bus_socket(self) -> Path:
         """Of a bus on which it is."""
         return Path("/proc", str(self.process.pid), "root/run/bus")
+
+    @property
+    def notify_socket(self) -> Path:
+        """Where services say that they are ready."""
+        return Path("/proc", str(self.process.pid), "root/run/systemd/notify")
 
     @property
     def bus(self) -> str:
@@ -154,6 +159,8 @@ def _running(
     manager = ServiceManager(process, environment)
     try:
         _wait_for(manager)
+        # A service may have a user of its own; the machine's manager listens to all.
+        manager.notify_socket.chmod(0o777)
         yield manager
     finally:
         process.terminate()

@@ -105,7 +105,7 @@ def main() -> int:
 def _install(python: Path, pins: Mapping[str, str]) -> None:
     """Install the project (editable) with its tools; what has no pin is the newest."""
     folder = python.parents[1]
-    EnvBuilder(clear=True, with_pip=True).create(folder)
+    EnvBuilder(clear=True, with_pip=True, symlinks=True).create(folder)
     constraints = folder / "constraints.txt"
     constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
