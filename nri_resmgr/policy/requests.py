@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
@@ -27,7 +28,8 @@ _MILLI: Final = 1000
 
 # Slices repeat their parents' names, and a container's path goes on with ":".
 _CGROUP_WORDS: Final = re.compile(r"\.slice\b|[/:-]")
-_SYSTEM_PARTITION: Final = "system"  # KEP-5894: a level above those of QoS classes
+# No level of a QoS class: what is beside two separators, and a partition (KEP-5894).
+_NO_LEVEL: Final = ("", "system")
 _QOS_WORDS: Final = {
     "burstable": QosClass.BURSTABLE,
     "besteffort": QosClass.BEST_EFFORT,
@@ -135,13 +137,8 @@ def qos_of_cgroup(path: str) -> QosClass | None:
     >>> qos_of_cgroup("/kubepods.slice/kubepods-pod1.slice").value
     'Guaranteed'
     """
-    words = [word for word in _CGROUP_WORDS.split(path) if word]
-    following = {
-        word: further if after == _SYSTEM_PARTITION else after
-        for word, after, further in zip(
-            words, words[1:], [*words[2:], ""], strict=False
-        )
-    }.get("kubepods", "")
+    words = [one for one in _CGROUP_WORDS.split(path) if one not in _NO_LEVEL]
+    following = dict(pairwise(words)).get("kubepods", "")
     if following.startswith("pod"):
         return QosClass.GUARANTEED
     return _QOS_WORDS.get(following)
