@@ -62,11 +62,13 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Start the emulated machine first: all other tests fit beside it.
 
-    Then those that need a time limit of their own, so that none of them is the last.
+    Then those of the API server, which are one worker's and wait for ten minutes, and
+    those that need a time limit of their own, so that none of them is the last.
     """
     items.sort(
         key=lambda item: (
             item.get_closest_marker("qemu") is None,
+            item.get_closest_marker("kubernetes") is None,
             item.get_closest_marker("timeout") is None,
         )
     )

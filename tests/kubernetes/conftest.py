@@ -33,6 +33,7 @@ def install_kinds(control_plane: ControlPlane) -> None:
         pytest.param(
             source_of_programs(),
             marks=[
+                pytest.mark.kubernetes,
                 # They share one server, so they share a worker.
                 pytest.mark.xdist_group("kubernetes"),
                 # Of the test itself: the first one may have to build the server, which

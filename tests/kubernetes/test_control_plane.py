@@ -13,8 +13,6 @@ from tests.kubernetes.accounts import Account
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.kubectl import Kubectl, KubectlFailed
 
-pytestmark = pytest.mark.kubernetes
-
 GROUP: Final = "smoke.nri-resmgr.test"
 CRD: Final = {
     "apiVersion": "apiextensions.k8s.io/v1",

@@ -33,10 +33,7 @@ from tests.real_host.image import WORK
 from tests.real_host.plugin_process import PluginProcess
 from tests.runtimes.containerd_files import STOCK_1_7
 
-pytestmark = [
-    *(pytest.mark.kubernetes, pytest.mark.containerd),
-    pytest.mark.timeout(900, func_only=True),
-]
+pytestmark = [pytest.mark.containerd, pytest.mark.timeout(900, func_only=True)]
 
 MACHINE: Final = read_machine(HostTree("/"))
 ALL: Final = MACHINE.online - MACHINE.isolated

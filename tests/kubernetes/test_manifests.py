@@ -12,8 +12,6 @@ from tests.deploy.kubectl import MANIFESTS, rendered
 from tests.kubernetes.accounts import Account
 from tests.kubernetes.control_plane import ControlPlane
 
-pytestmark = pytest.mark.kubernetes
-
 NAMESPACE: Final = "kube-system"
 ADMISSION: Final = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 FIRST_WITH_ADMISSION: Final = (1, 30)

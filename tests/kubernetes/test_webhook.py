@@ -40,8 +40,6 @@ from tests.webhook.rig import (
 )
 from tests.webhook.test_checks import DOCUMENT
 
-pytestmark = [pytest.mark.kubernetes]
-
 KEY: Final = "noderesource.dev/resources"
 FOLDER: Final = Path(__file__).parents[2] / "deploy/kubernetes/options/webhook"
 # Without a network of services the API server reaches the webhook by this URL.
