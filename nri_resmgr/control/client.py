@@ -17,7 +17,7 @@ from nri_resmgr.values.documents import JsonObject
 
 _TIMEOUT: Final = 10.0  # seconds for an answer
 # The daemon drops the connections that idle longest when too many clients come. On a
-# busy machine that can be ours, before our request is there.
+# busy machine that can be ours, before our request is there or is read.
 _ATTEMPTS: Final = 3
 _OK: Final = 200
 
@@ -132,8 +132,7 @@ class Client:
     ) -> Iterator[http.client.HTTPResponse]:
         connection = _UnixConnection(self._path, timeout)
         try:
-            _send(connection, method, target, body)
-            with connection.getresponse() as answer:
+            with _ask(connection, method, target, body) as answer:
                 if answer.status != _OK:
                     raise QueryRefused(answer.status, _why(answer))
                 yield answer
@@ -153,19 +152,26 @@ class Client:
             connection.close()
 
 
-def _send(
+def _ask(
     connection: http.client.HTTPConnection, method: str, target: str, body: str | None
-) -> None:
-    """Send a request; again on a new connection if it cannot have arrived whole."""
-    for attempt in range(1, _ATTEMPTS + 1):
+) -> http.client.HTTPResponse:
+    """Return the answer to a request, with its head read.
+
+    A dropped request is sent again on a new connection, if it changes nothing or cannot
+    have arrived whole.
+    """
+    further = _ATTEMPTS
+    while True:
+        further -= 1
+        is_sent = False
         try:
             connection.request(method, target, body)
-        except BrokenPipeError:
+            is_sent = True
+            return connection.getresponse()
+        except (BrokenPipeError, ConnectionResetError):
             connection.close()
-            if attempt == _ATTEMPTS:
+            if not further or (is_sent and method != "GET"):
                 raise
-        else:
-            return
 
 
 def _target(path: str, query: Mapping[str, str]) -> str:
