@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
@@ -12,6 +12,7 @@ from nri_resmgr.policy.base import PolicyBase, with_ledger
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import KnowsContainers, Ledger, oldest_first
+from nri_resmgr.policy.reported import Reported
 from nri_resmgr.values import CpuSet, PolicyError
 
 
@@ -89,9 +90,19 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         return self._placed(left, spec, state.ledger.last_sent_to(spec.id), earlier)
 
     def synchronized(self, state: StateT, event: Synchronized) -> Decision[StateT]:
-        """Place all running containers: known ones first, then by age."""
-        known, after = self.pins(state), self.emptied(state)
+        """Place all running containers: known ones first, then by age.
+
+        What is known of one that has moved since does not count.
+        """
         ordered = oldest_first(event.specs)
+        reported, pins = Reported.of(ordered), self.pins(state)
+        known = {
+            spec.id: pins[spec.id]
+            for spec in ordered
+            if (entry := state.ledger.entries.get(spec.id))
+            and reported.is_known(spec.present, entry)
+        }
+        after = self.emptied(state, ordered)
         rules: dict[str, tuple[Rule, str]] = {}
         for spec in sorted(ordered, key=lambda one: one.id not in known):
             earlier = known.get(spec.id, spec.present).cpus
@@ -113,10 +124,10 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         ]
         return self.settled(after, after, tuple(reasons))
 
-    def emptied(self, state: StateT) -> StateT:  # noqa: ARG002 - for those that override
+    def emptied(self, state: StateT, specs: Sequence[ContainerSpec]) -> StateT:  # noqa: ARG002 - for those that override
         """Return the state in which a synchronization places all; default: `start`.
 
-        *state* may be that of other settings.
+        *state* may be that of other settings, or older than what the *specs* report.
         """
         return self.start()
 

@@ -123,7 +123,7 @@ async def test_it_is_created_and_belongs_to_the_node(
     cluster: FakeApiServer, access: Access
 ) -> None:
     async with publishing(cluster, access) as found:
-        await found.until(found.object)
+        await found.until(lambda: found.object() and found.noted)
 
     assert found.object()["metadata"]["ownerReferences"] == [
         {"apiVersion": "v1", "kind": "Node", "name": "node-a", "uid": "uid-a"}

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -198,7 +198,7 @@ class Place:
 
     async def kill(self, number: int = signal.SIGKILL) -> int:
         """Send a signal, if it is not dead already, and wait for the end."""
-        if self.is_up:
+        with suppress(ProcessLookupError):
             os.kill(self.pid, number)
         return await self.ended()
 

@@ -11,6 +11,8 @@ import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
 from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.app.plugin.catch_up import catch_up
+from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.policy.decision import Decision, Policy, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -23,7 +25,9 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.values import PolicyError
-from tests.laws.reborn import reborn
+from tests.laws.reborn import Checkpoints, reborn, restored
+
+PODS = ("p", "q")
 
 _OF_OTHERS = (Rule.NOW_FITS, Rule.FELL_BACK)
 
@@ -42,12 +46,21 @@ class Conditions(Protocol):
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """One event of a history; *forgotten* is whether the state was lost before it."""
+    """One event of a history.
+
+    Attributes:
+        start: The checkpoint that a new process began with before it, which may be
+            empty; None where none began.
+    """
 
     conditions: Conditions
     event: Event
-    forgotten: bool
+    start: str | None
     outcome: object
+
+
+class _Refused(PolicyError):
+    """The policy refused a resize that the runtime has."""
 
 
 class Node(RuleBasedStateMachine):
@@ -68,7 +81,9 @@ class Node(RuleBasedStateMachine):
         self.updates_of_last = 0
         self.history: list[Episode] = []
         self.draft, self.made_by = Draft(), self.policy
-        self.forgotten = False
+        self.checkpoints = Checkpoints()
+        self.checkpoints.note(self.policy, self.state)
+        self.start_of_process: str | None = None
 
     def rebuild(self, conditions: Conditions) -> None:
         """Make a policy; the state is passed to it later."""
@@ -97,11 +112,12 @@ class Node(RuleBasedStateMachine):
         old = self.conditions.snapshot(before)
         decision, outcome = _asked(self.policy, before, event)
         assert self.conditions.snapshot(before) == old
-        episode = Episode(self.conditions, event, self.forgotten, outcome)
+        episode = Episode(self.conditions, event, self.start_of_process, outcome)
         self.history.append(episode)
-        self.forgotten = False
+        self.start_of_process = None
         if decision is not None:
             self.state, self.made_by = decision.state, self.policy
+            self.checkpoints.note(self.policy, self.state)
             self.check(decision)
             if not isinstance(event, Synchronized):
                 self._check_zones(before, event)
@@ -189,7 +205,44 @@ class Node(RuleBasedStateMachine):
 
     def forget_all(self) -> None:
         """Start the policy anew."""
-        self.state, self.forgotten = self.policy.start(), True
+        self.state, self.start_of_process = self.policy.start(), ""
+
+    def kill(self, decisions: int) -> bool:
+        """Start a new process, with a checkpoint from before some decisions.
+
+        Returns:
+            Whether all have what they ask for, as far as that was granted before.
+        """
+        text = self.checkpoints.aged(decisions)
+        self.state, self.start_of_process = restored(text, self.policy), text
+        self.made_by = self.policy
+        found = tuple(self.present().values())
+        refused: list[str] = []
+        self.specs = slots_won({one.id: one for one in found})
+        self.believed = dict(self.runtime)
+
+        def handle(event: Event) -> Decision[Any]:
+            decision = self.decide(event)
+            if decision is None:
+                assert isinstance(event, Updated)
+                refused.append(event.spec.id)
+                raise _Refused
+            self.why |= {one.container: one.rule for one in decision.reasons}
+            return decision
+
+        def propose(event: Event) -> Decision[Any]:
+            found: Decision[Any] = self.policy.decide(self.state, event)
+            return found
+
+        known, overheads = self.state.ledger.entries.get, PodOverheads()
+        listed = Synchronized(found, frozenset(PODS))
+        updates = catch_up(listed, known, propose, handle, overheads)
+        for one in updates:
+            self.apply(one.container, one.pin)
+        self.updates_of_last = len(updates)
+        for key in refused:  # it keeps what it had, or less
+            self.specs[key] = self.state.ledger.spec_of(key)
+        return not refused
 
     def drop(self, containers: Iterable[str]) -> None:
         for key in containers:
@@ -213,12 +266,12 @@ class Node(RuleBasedStateMachine):
             key = id(one.conditions)
             policy = made.get(key) or one.conditions.policy(afresh=True)
             made[key] = policy
-            if one.forgotten:
-                state = policy.start()
+            if one.start is not None:
+                state = restored(one.start, policy) if one.start else policy.start()
             decision, outcome = _asked(policy, state, one.event)
             assert outcome == one.outcome
             state = state if decision is None else decision.state
-        if not self.forgotten:
+        if self.start_of_process is None:
             counted = self.conditions.snapshot
             assert counted(state) == counted(self.state)
 

@@ -2,12 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.checkpoint.write import Draft, checkpoint
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import Restored
+
+
+class Checkpoints:
+    """The checkpoints of a history, the youngest ones of which are kept."""
+
+    _KEPT: Final = 51
+
+    def __init__(self) -> None:
+        self._draft = Draft()
+        self._texts: list[str] = []
+
+    @property
+    def count(self) -> int:
+        """The number of those that are kept."""
+        return len(self._texts)
+
+    def note(self, policy: Policy[Any], state: Any) -> None:
+        """Write one more; many are never read."""
+        lines = self._draft.lines_of(policy, state)
+        text = checkpoint(lines, policy.kind, "0", "now")
+        self._texts = [*self._texts[1 - self._KEPT :], text]
+
+    def aged(self, decisions: int) -> str:
+        """Return the one from before some decisions; the oldest at most."""
+        return self._texts[-1 - min(decisions, len(self._texts) - 1)]
+
+
+def restored(text: str, policy: Policy[Any]) -> Any:
+    """Return the state that a new process begins with, as the daemon does."""
+    saved = read_checkpoint(text)
+    if saved.kind != policy.kind:
+        return policy.start()
+    return saved.state_for(policy).state
 
 
 def reborn(policy: Policy[Any], state: Any, draft: Draft) -> Any:

@@ -243,6 +243,17 @@ class BalloonsPolicyNeverErrs(Node):
             assert moved or self.state.memberships[key] == was
         assert not silent or self.updates_of_last == 0
 
+    @rule(decisions=st.integers(0, 50))
+    def die(self, decisions: int) -> None:
+        """The daemon is killed, and its checkpoint may be older than what runs."""
+        there, settled = self.present(), self.settled
+        certain = settled and not (self.short or self.crowded)
+        certain = certain and not self.state.reserved_rooms
+        all_granted = self.kill(decisions)
+        if certain:
+            assert all_granted
+            self.check_found_again(there)
+
     @rule(other=st.integers(0, 2) | documents())
     def change(self, other: int | Mapping[str, Any]) -> None:
         """CPUs and memory come and go, or the document changes."""

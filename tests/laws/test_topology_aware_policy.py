@@ -305,6 +305,22 @@ class TopologyAwarePolicyNeverErrs(Node):
         assert not certain or held_grants(self.state) == held_grants(before, waiting)
         check_vacated(before, self.state, came | there, pods)
 
+    @rule(decisions=st.integers(0, 50))
+    def die(self, decisions: int) -> None:
+        """The daemon is killed, and its checkpoint may be older than what runs."""
+        before, state, kept = self.wanted(), self.state, self._met()
+        options = self.conditions.options
+        pinned = options["pin_cpus"] and options["pin_memory"]
+        settled = pinned and self.settled
+        certain = settled and kept == self.specs.keys() and not state.reserved_places
+        all_granted = self.kill(decisions)
+
+        assert not certain or (all_granted and self.wanted() == before)
+        for key in kept if settled else ():
+            grant = state.grants[key]
+            if grant.kind is CpuKind.EXCLUSIVE:
+                assert self.state.grants[key].cpus == grant.cpus, key
+
     @rule(pod=PODS, expected=st.lists(specs(), min_size=1, max_size=3))
     def reconnect_while_a_pod_waits(
         self, pod: str, expected: list[ContainerSpec]

@@ -153,13 +153,13 @@ def test_an_unknown_container_is_only_noted(event: Event) -> None:
     assert decision.state == POLICY.start()
 
 
-def test_what_was_known_comes_before_older_ones_that_were_not() -> None:
+def test_what_runs_comes_before_what_was_known() -> None:
     known = after(Created(one("b", 1000))).state
     running = (one("a", 1000, present="1"), one("b", 1000, present="6"), one("c"))
     decision = POLICY.decide(known, Synchronized(running))
 
-    assert cpus_of(decision.state) == {"b": "1", "a": "2", "c": "0,3-7"}
-    assert updates_of(decision) == {"a": "2", "b": "1", "c": "0,3-7"}
+    assert cpus_of(decision.state) == {"b": "6", "a": "1", "c": "0,2-5,7"}
+    assert updates_of(decision) == {"c": "0,2-5,7"}
 
 
 def test_a_container_that_is_where_it_was_is_kept() -> None:

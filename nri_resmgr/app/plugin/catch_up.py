@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Final
+from typing import Final, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
@@ -14,52 +14,98 @@ from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
 from nri_resmgr.policy.ledger import Entry
-from nri_resmgr.values import PolicyError
+from nri_resmgr.policy.reported import Reported
+from nri_resmgr.values import NO_CPUS, Bytes, MilliCpus, PolicyError, QosClass
 
 log = Logger(__name__)
 
 _AMOUNTS: Final = ("request", "limit", "memory_request", "memory_limit", "hugepages")
 _amounts_of: Final = attrgetter(*_AMOUNTS)
 
+Limit = TypeVar("Limit", MilliCpus, Bytes)
+
 
 def catch_up(
-    specs: Sequence[ContainerSpec],
-    pods: frozenset[str],
+    there: Synchronized,
     known: Callable[[str], Entry | None],
+    propose: Callable[[Event], PolicyDecision],
     handle: Callable[[Event], PolicyDecision],
     overheads: PodOverheads,
 ) -> tuple[PinUpdate, ...]:
     """Place all running containers, then decide resizes that were missed.
 
-    First all containers get their previous grants. The grant of a resized one is too
-    small, or too large: placed in one step, it would lose its place. The overheads of
-    pods come last; those that a checkpoint has are accounted by then.
+    A container with other amounts than known was resized without a decision, or the
+    decision is not in the checkpoint. Where all can have what they ask for and
+    stay where they run, it was decided. Else all get their previous grants first: that
+    of one that asks for more is too small, so that it would lose its place. The
+    overheads of pods come last; those that a checkpoint has are accounted by then.
+
+    Args:
+        there: The containers with what they ask for now.
+        known: Returns a container as it was at its last event.
+        propose: Decides an event, which changes nothing.
+        handle: Decides an event.
+        overheads: Those of present pods.
 
     Returns:
         The updates of all decisions, one for each container.
     """
-    before = [_as_known(spec, known) for spec in specs]
-    first = handle(Synchronized(tuple(before), pods))
+    reported = Reported.of(there.specs)
+    before = [_as_known(spec, known(spec.id), reported) for spec in there.specs]
+    missed = [
+        spec for spec, old in zip(there.specs, before, strict=True) if old is not spec
+    ]
+    if missed and _all_stay(propose(there), there, reported):
+        before, missed = list(there.specs), []
+    first = handle(Synchronized(tuple(before), there.pods))
     pins = {one.container: one.pin for one in first.updates}
-    for spec, old in zip(specs, before, strict=True):
-        if old is not spec:
-            _resize(spec, handle, pins)
+    for spec in missed:
+        _resize(spec, handle, pins)
     for event in overheads.events():
         _add(handle(event).updates, pins)
     return tuple([PinUpdate(key, pin) for key, pin in pins.items()])
 
 
+def _all_stay(
+    decision: PolicyDecision, there: Synchronized, reported: Reported
+) -> bool:
+    """Return whether a decision leaves all containers where they run."""
+    present = {spec.id: spec.present.cpus for spec in there.specs}
+    for one in decision.updates:
+        runs = present[one.container]
+        same = one.pin.cpus in (NO_CPUS, runs, reported.shared_part(runs))
+        if one.pin.mems or not same:
+            return False
+    return True
+
+
 def _as_known(
-    spec: ContainerSpec, known: Callable[[str], Entry | None]
+    spec: ContainerSpec, entry: Entry | None, reported: Reported
 ) -> ContainerSpec:
-    if (entry := known(spec.id)) is None:
+    """Return a container with what it asked for when it was placed, if that is less.
+
+    Of a Guaranteed one it may be more: exclusive CPUs that it still runs on.
+    """
+    # Where it runs was decided later than what is known: with the present amounts.
+    if entry is None or not reported.is_known(spec.present, entry):
         return spec
     old = entry.spec
     if _amounts_of(spec) == _amounts_of(old):
         return spec
-    return msgspec.structs.replace(
-        spec, **{name: getattr(old, name) for name in _AMOUNTS}
+    is_guaranteed = old.qos is QosClass.GUARANTEED
+    return replace(
+        spec,
+        request=old.request if is_guaranteed else min(spec.request, old.request),
+        limit=old.limit if is_guaranteed else _less(spec.limit, old.limit),
+        memory_request=min(spec.memory_request, old.memory_request),
+        memory_limit=_less(spec.memory_limit, old.memory_limit),
+        hugepages=old.hugepages,
     )
+
+
+def _less(one: Limit | None, other: Limit | None) -> Limit | None:
+    """Return the lower of two limits; None is unlimited."""
+    return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
 def _resize(

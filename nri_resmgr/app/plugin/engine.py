@@ -101,9 +101,17 @@ class Engine:
         Raises:
             PolicyError: The node cannot grant the request; nothing has changed.
         """
-        decision = self.policy.decide(self.state, event)
+        decision = self.propose(event)
         self.state = decision.state
         return decision
+
+    def propose(self, event: Event) -> PolicyDecision:
+        """Return what `decide` would decide; nothing changes.
+
+        Raises:
+            PolicyError: The node cannot grant the request.
+        """
+        return self.policy.decide(self.state, event)
 
     def decide_all(self, events: Sequence[Updated]) -> tuple[PolicyDecision, ...]:
         """Decide several events, and replace the state if all of them are granted.

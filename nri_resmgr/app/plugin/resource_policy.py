@@ -213,7 +213,11 @@ class ResourcePolicy:
         self._take_claimed(sends=False)
         specs = self._specs.of_all(pods, containers)
         updates = catch_up(
-            specs, present, self._engine.known, self._decide, self._specs.overheads
+            Synchronized(tuple(specs), present),
+            self._engine.known,
+            self._engine.propose,
+            self._decide,
+            self._specs.overheads,
         )
         if self._options.dry_run:
             return ()

@@ -24,7 +24,12 @@ from nri_resmgr.policy.balloons.place import (
     search_or_default,
 )
 from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
-from nri_resmgr.policy.balloons.restore import restore, restore_empty
+from nri_resmgr.policy.balloons.restore import (
+    grow_restored,
+    recent_part,
+    restore,
+    restore_empty,
+)
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.balloons.state import ReservedRoom, Slot
@@ -53,7 +58,14 @@ def adopt(
     # All of them before any is placed, as strategies look at pods and namespaces.
     for spec in specs:
         state = state.put(spec, spec.present)
+    old = recent_part(old, specs, context)
+    rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
+    restored = tuple(state.balloons)
+    # Where all containers are known, none runs on free CPUs. Else balloons get these
+    # when all have been found.
+    if all(one.id in old.ledger for one in specs):
+        state = _completed(restored, old, state, context)
     placed = {
         key: BalloonPlacement(state, _rule_of(membership.balloon, old, state))
         for key, membership in state.memberships.items()
@@ -67,8 +79,8 @@ def adopt(
         found = recognise(spec, state, context, occupancy)
         if found and _leaves_minimum(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
-    # Only now, so that empty balloons do not take CPUs that containers run on.
-    state = create_minimum(restore_empty(old, state, context), context, partial=True)
+    state = _completed(restored, old, state, context)
+    state = create_minimum(state, context, partial=True)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)
         placed |= {spec.id: found, **found.displaced}
@@ -85,6 +97,16 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
     found = recognise(spec, state, context, occupancy)
     found = found or _place_anywhere(spec, state, context)
     return replace(found, state=_with_memory((spec,), state, found.state, context))
+
+
+def _completed(
+    restored: Sequence[str], old: State, state: State, context: Context
+) -> State:
+    """Restore empty balloons, and give those that are *restored* what they lack.
+
+    In this order: those that lost CPUs do not take those of the empty ones.
+    """
+    return grow_restored(restored, restore_empty(old, state, context), context)
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:

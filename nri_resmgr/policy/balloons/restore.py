@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from nri_resmgr.policy.balloons.settings import DEFAULT
 from nri_resmgr.policy.balloons.state import Balloon, ReservedRoom, Slot
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.reported import Reported
 from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
 
 
@@ -34,10 +35,9 @@ def restore(
     """Restore the balloons of *old* in which containers may stay.
 
     A container stays if its balloon is still of its type and has room for it; so do
-    the reserved *rooms* of present pods. CPUs
-    that are not available any more are left out, and CPUs that are not needed are
-    released. Empty balloons are restored as well, except if *old* had no containers:
-    then others may run on these CPUs by now, and the caller restores them later.
+    the reserved *rooms* of present pods. CPUs that are not available any more are left
+    out, and CPUs that are not needed are released. None are added: others may run on
+    free ones, see `grow_restored`.
 
     *old* may be of another machine or other settings; *state* may have new balloons.
     """
@@ -59,11 +59,52 @@ def restore(
         found = state.balloons.get(room.balloon) if room.balloon in staying else None
         if found and _holds(found, room.spec, state, context):
             state = state.with_room(slot, room)
-    state = _trimmed(staying, state, context)
-    if old.ledger:
-        state = restore_empty(old, state, context)
-    # Last, so that balloons that lost CPUs do not take those of the empty ones.
-    return _grown(staying, state, context)
+    return _trimmed(staying, state, context)
+
+
+def recent_part(old: State, specs: Sequence[ContainerSpec], context: Context) -> State:
+    """Leave out containers that moved since, and the balloons in which no other stayed.
+
+    A checkpoint can be older than what runs: others may run on these CPUs by now.
+    """
+    entries, outdated = old.ledger.entries, dict[str, str]()
+    reported = Reported.of(specs)
+    for spec in specs:
+        entry = entries.get(spec.id)
+        if entry is None or reported.is_known(spec.present, entry):
+            continue
+        if not _runs_beside_idle(spec, old, context):
+            outdated[spec.id] = old.memberships[spec.id].balloon
+    if not outdated:
+        return old
+    state = old
+    for key in outdated:
+        state = state.without_member(key)
+    for name in dict.fromkeys(outdated.values()):
+        if name in state.balloons and not state.balloons[name].members:
+            for slot, room in state.reserved_rooms.items():
+                if room.balloon == name:
+                    state = state.without_room(slot)
+            state = remove(name, state)
+    return replace(
+        state,
+        ledger=state.ledger.drop(*outdated),
+        memory=state.memory.release(*outdated),
+    )
+
+
+def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool:
+    """Return whether a container runs in its balloon and on other idle CPUs.
+
+    Those change with other balloons.
+    """
+    membership = old.memberships[spec.id]
+    balloon = old.balloons.get(membership.balloon)
+    if balloon is None or not balloon.reach:
+        return False
+    own = context.visible(balloon.cpus, membership)
+    most = context.visible(balloon.cpus | balloon.reach, membership)
+    return own <= spec.present.cpus <= most
 
 
 def restore_empty(old: State, state: State, context: Context) -> State:
@@ -74,7 +115,7 @@ def restore_empty(old: State, state: State, context: Context) -> State:
             if kind and state.count_whole(kind.name) < kind.min_balloons:
                 state = _recreated(balloon, old, state, context)
                 state = _trimmed((name,), state, context)
-                state = _grown((name,), state, context)
+                state = grow_restored((name,), state, context)
     return state
 
 
@@ -200,7 +241,8 @@ def _trimmed(names: Iterable[str], state: State, context: Context) -> State:
     return state
 
 
-def _grown(names: Iterable[str], state: State, context: Context) -> State:
+def grow_restored(names: Iterable[str], state: State, context: Context) -> State:
+    """Give balloons the CPUs that they lack, as far as there are any."""
     for name in names:
         if name in state.balloons:
             state = inflate(name, state, context, partial=True)

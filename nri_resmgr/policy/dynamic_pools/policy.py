@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import ClassVar
@@ -88,12 +88,36 @@ class DynamicPoolsPolicy(SimplePolicy[DynamicPoolsState]):
         """Return the state of a node without containers."""
         return self.arranged(DynamicPoolsState())
 
-    def emptied(self, state: DynamicPoolsState) -> DynamicPoolsState:
-        """Return the state without containers; pools keep their CPUs for now."""
+    def emptied(
+        self, state: DynamicPoolsState, specs: Sequence[ContainerSpec]
+    ) -> DynamicPoolsState:
+        """Return the state without containers; pools keep their CPUs for now.
+
+        The CPUs of a pool are those that its containers run on.
+        """
         known = self.settings.pools
-        cpus = {name: one for name, one in state.cpus.items() if name in known}
+        reported = self._reported(specs) if self.settings.pin_cpus else {}
+        taken = CpuSet.union(reported.values())
+        others = {name: cpus - taken for name, cpus in state.cpus.items()}
+        cpus = {name: one for name, one in (others | reported).items() if name in known}
         busy = {name: one for name, one in state.busy.items() if name in known}
         return DynamicPoolsState(cpus=cpus, busy=busy)
+
+    def _reported(self, specs: Sequence[ContainerSpec]) -> dict[str, CpuSet]:
+        """Return the CPUs of pools whose containers all run on the same."""
+        runs: dict[str, set[CpuSet]] = {}
+        for spec in specs:
+            with suppress(PolicyError):
+                _, name = self._choose(spec)
+                if name not in ("", RESERVED) and spec.present.cpus:
+                    runs.setdefault(name, set()).add(spec.present.cpus)
+        found: dict[str, CpuSet] = {}
+        # A pool without CPUs of its own runs on shared ones.
+        for name in sorted(runs, key=lambda one: one != SHARED):
+            cpus = CpuSet.union(runs[name])
+            if len(runs[name]) == 1 and cpus.isdisjoint(CpuSet.union(found.values())):
+                found[name] = cpus
+        return found
 
     def place(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -18,7 +18,9 @@ from nri_resmgr.policy.cpus import (
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort, OnFailure
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
+from nri_resmgr.policy.reported import Reported
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
+from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, MilliCpus, PolicyError
 
@@ -158,22 +160,26 @@ def resize(spec: ContainerSpec, held: CpuSet, free: FreeCpus) -> StaticPlacement
 
 
 def adopt(
-    specs: Sequence[ContainerSpec], known: Mapping[str, Pin], free: FreeCpus
+    specs: Sequence[ContainerSpec], old: StaticState, free: FreeCpus
 ) -> dict[str, StaticPlacement]:
     """Place running containers, oldest first; never refuses, as they run in any case.
 
-    Containers on valid CPUs stay there. Next come those with a valid earlier grant,
-    which are *known* by id, then the others, each group in the given order.
+    Containers on valid CPUs stay there. Next come those with a valid grant in an *old*
+    state, unless they have moved since, then the others, each group in the given order.
     """
     shared = replace(free.settings, on_failure=OnFailure.SHARED)
     free = replace(free, settings=shared)
     exclusive = [spec for spec in specs if free.settings.pool_rule(spec) is None]
     placed: dict[str, StaticPlacement] = {}
     present = {spec.id: spec.present for spec in exclusive}
+    recent, outdated = _grants_by_age(specs, old)
     # Without CPU pinning, a container's present CPUs say nothing about its grant.
-    orders = [present, known] if free.settings.pin_cpus else [known, present]
+    orders = [present, recent] if free.settings.pin_cpus else [recent, present]
     if free.settings.mixes:
-        orders.append(_not_shared(specs))
+        # Before what is known: a container with shared CPUs besides can have moved its
+        # exclusive ones, and have the same CPUs.
+        orders.insert(1, _not_shared(specs))
+    orders.append(outdated)
     for claims in orders:
         for spec in exclusive:
             claim = claims.get(spec.id, NO_PIN).cpus
@@ -185,6 +191,24 @@ def adopt(
             placed[spec.id] = placement = place(spec, free)
             free = replace(free, taken=free.taken | placement.cpus)
     return placed
+
+
+def _grants_by_age(
+    specs: Sequence[ContainerSpec], old: StaticState
+) -> tuple[dict[str, Pin], dict[str, Pin]]:
+    """Return the grants of containers that run as last sent, and of those that moved.
+
+    Containers that had none are left out.
+    """
+    recent: dict[str, Pin] = {}
+    outdated: dict[str, Pin] = {}
+    reported = Reported.of(specs)
+    for spec in specs:
+        if grant := old.grants.get(spec.id):
+            entry = old.ledger.entries[spec.id]
+            is_recent = reported.is_known(spec.present, entry)
+            (recent if is_recent else outdated)[spec.id] = grant
+    return recent, outdated
 
 
 def _not_shared(specs: Sequence[ContainerSpec]) -> dict[str, Pin]:

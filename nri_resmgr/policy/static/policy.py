@@ -226,7 +226,8 @@ class StaticPolicy(PolicyBase[StaticState]):
     def updated(self, state: StaticState, spec: ContainerSpec) -> Decision[StaticState]:
         """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
-            (placement,) = adopt((spec,), {}, self._free_cpus(state)).values()
+            nothing, free = StaticState.empty(), self._free_cpus(state)
+            (placement,) = adopt((spec,), nothing, free).values()
             return self._decided(state, spec, placement, last_sent=spec.present)
         held = state.held_by(spec.id)
         free = self._free_cpus(state, besides=spec.id)
@@ -261,7 +262,7 @@ class StaticPolicy(PolicyBase[StaticState]):
     ) -> Decision[StaticState]:
         """Place all running containers, where possible on their present CPUs."""
         ordered = oldest_first(event.specs)
-        placements = adopt(ordered, old.grants, self._free_cpus(StaticState.empty()))
+        placements = adopt(ordered, old, self._free_cpus(StaticState.empty()))
         grants = {
             key: self._grant(one.cpus) for key, one in placements.items() if one.cpus
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
@@ -107,7 +107,11 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         """Return the state of a node without containers."""
         return StaticPoolsState()
 
-    def emptied(self, state: StaticPoolsState) -> StaticPoolsState:
+    def emptied(
+        self,
+        state: StaticPoolsState,
+        specs: Sequence[ContainerSpec],  # noqa: ARG002 - lists do not change
+    ) -> StaticPoolsState:
         """Return the state without containers, which remembers their lists."""
         return StaticPoolsState(former=_cpus_of(state.places))
 

@@ -15,6 +15,7 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.ledger import gone_since, of_pods_there
 from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.reported import Reported
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.growing_state import GrowingState
 from nri_resmgr.policy.topology_aware.make_room import rule_of_displaced
@@ -32,7 +33,7 @@ from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import NodeView, Slot, TopologyAwareState
 from nri_resmgr.policy.whole_pods import announced_since
-from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
 State: TypeAlias = TopologyAwareState
 Claims: TypeAlias = Callable[[Demand, NodeView], Iterable[FormerGrant]]
@@ -50,29 +51,20 @@ def adopt(
 ) -> tuple[State, dict[str, PoolPlacement]]:
     """Place running containers, the oldest first; never refuses, since they run anyway.
 
-    First come those with *known* former places in this tree of pools, then those whose
-    present CPUs are legal, then all others, each group in the given order.
+    First come those that run where their *known* former places in this tree of pools
+    are, and those whose present CPUs are legal, then those whose former places still
+    are, then all others, each group in the given order.
     """
     demands = [demand_of(spec, settings) for spec in specs]
     growing = GrowingState.of(state)
     occupancy = occupancy_of(demands, growing.view(settings))
 
-    def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
-        return (known[demand.spec.id],) if demand.spec.id in known else ()
-
-    def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
-        zone = demand.spec.present.mems
-        return (
-            FormerGrant(one, zone) for one in likely_grants(demand, view, occupancy)
-        )
-
     placed: dict[str, PoolPlacement] = {}
-    for claims in (by_grant, by_place):
-        for demand in sorted(demands, key=_certainty):
-            if demand.spec.id not in placed:
-                found = _keeping_place(demand, growing.view(settings), claims)
-                if found is not None:
-                    _record(growing, demand, found, placed)
+    for demand, claims in _attempts(demands, known, occupancy):
+        if demand.spec.id not in placed:
+            found = _keeping_place(demand, growing.view(settings), claims)
+            if found is not None:
+                _record(growing, demand, found, placed)
     # Running containers cannot be refused.
     lenient = replace(settings, on_failure=OnFailure.SHARED)
     for demand in demands:
@@ -80,6 +72,30 @@ def adopt(
             found = _new(demand, growing.view(lenient))
             _record(growing, demand, found, placed)
     return growing.finished(), placed
+
+
+def _attempts(
+    demands: Iterable[Demand], known: Mapping[str, FormerGrant], occupancy: UsedCpus
+) -> Iterator[tuple[Demand, Claims]]:
+    """Yield what to try for which container, in this order; see `adopt`."""
+
+    def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
+        former = known.get(demand.spec.id)
+        return () if former is None or not former.is_recent else (former,)
+
+    def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
+        zone = demand.spec.present.mems
+        return (
+            FormerGrant(one, zone) for one in likely_grants(demand, view, occupancy)
+        )
+
+    def by_old_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
+        former = known.get(demand.spec.id)
+        return () if former is None else (former,)
+
+    ordered = sorted(demands, key=_certainty)
+    for claims in (by_grant, by_place, by_old_grant):
+        yield from ((demand, claims) for demand in ordered)
 
 
 def _certainty(demand: Demand) -> int:
@@ -91,10 +107,20 @@ def _certainty(demand: Demand) -> int:
 def _keeping_place(
     demand: Demand, view: NodeView, claims: Claims
 ) -> PoolPlacement | None:
+    if not demand.count:
+        view = _of_requests(view)
     for claim in claims(demand, view):
         if found := keep_place(demand, claim, view, Rule.KEPT):
             return found
     return None
+
+
+def _of_requests(view: NodeView) -> NodeView:
+    """Return a view in which containers without a request use nothing.
+
+    They fit where all CPU is granted: what another had before they came, it has still.
+    """
+    return replace(view, pool_ledger=view.pool_ledger.of_requests())
 
 
 def _new(demand: Demand, view: NodeView) -> PoolPlacement:
@@ -133,11 +159,20 @@ class UsedCpus(msgspec.Struct, frozen=True):
         shared: Those that several use, or that are shared for another reason.
         lacking: Those that shared containers lack in their likeliest pools, so that
             they are exclusive, or not sharable at all.
+        reported: The report, which can be older than what is in force.
     """
 
     used: CpuSet
     shared: CpuSet
     lacking: CpuSet
+    reported: Reported
+
+    def present(self, demand: Demand) -> CpuSet:
+        """Return the CPUs that a container can have in force."""
+        cpus = demand.spec.present.cpus
+        if demand.kind is CpuKind.EXCLUSIVE:
+            return cpus
+        return self.reported.shared_part(cpus)
 
 
 def likely_grants(
@@ -147,38 +182,40 @@ def likely_grants(
 
     *occupancy* are the CPUs of all containers, this one included.
     """
-    present = demand.spec.present.cpus
+    present = occupancy.present(demand)
     if demand.kind in (CpuKind.RESERVED, CpuKind.PRESERVED):
         yield grant_of(demand, view.tree.root, CpuSet())
     elif pools := _containing(present, demand, view):
         exclusive = CpuSet()
         if demand.kind is not CpuKind.SHARED:
             exclusive = _exclusive_cpus(demand, view, occupancy)
-        # CPUs with just one container are taken to be exclusive.
-        others = occupancy.used - occupancy.shared - present
-        for pool in _matching_shared(pools, exclusive, others, demand, view):
+        for pool in _matching_shared(pools, exclusive, demand, view, occupancy):
             yield grant_of(demand, pool, exclusive)
 
 
-def occupancy_of(demands: Iterable[Demand], view: NodeView) -> UsedCpus:
+def occupancy_of(demands: Sequence[Demand], view: NodeView) -> UsedCpus:
     """Return the CPUs that containers run on, and what these say of each other."""
     used = shared = lacking = CpuSet()
+    exclusive = [one.spec for one in demands if one.kind is CpuKind.EXCLUSIVE]
+    reported = Reported.of(exclusive)
     for one in demands:
         if one.kind is CpuKind.PRESERVED:
             continue  # it may run on any CPU
         present = one.spec.present.cpus
+        if one.kind is not CpuKind.EXCLUSIVE:
+            present = reported.shared_part(present)
         shared |= present & used
         used |= present
         if one.kind in (CpuKind.SHARED, CpuKind.RESERVED):
             shared |= present
         if one.kind is CpuKind.SHARED and (pools := _containing(present, one, view)):
             lacking |= pools[0].sharable - present
-    return UsedCpus(used, shared, lacking)
+    return UsedCpus(used, shared, lacking, reported)
 
 
 def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: UsedCpus) -> CpuSet:
     """Return a container's exclusive CPUs, hidden threads included."""
-    machine, present = view.tree.machine, demand.spec.present.cpus
+    machine, present = view.tree.machine, occupancy.present(demand)
     exclusive = present
     if demand.kind is CpuKind.MIXED:
         # Isolated CPUs are never shared, so any of them are exclusive.
@@ -200,19 +237,29 @@ def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: UsedCpus) -> CpuS
 
 
 def _matching_shared(
-    pools: list[Pool], exclusive: CpuSet, others: CpuSet, demand: Demand, view: NodeView
+    pools: list[Pool],
+    exclusive: CpuSet,
+    demand: Demand,
+    view: NodeView,
+    occupancy: UsedCpus,
 ) -> list[Pool]:
     """Keep the pools whose shared CPUs equal the present ones, if there are any."""
     if demand.kind is CpuKind.EXCLUSIVE:
         return pools
-    seen, pool_ledger = demand.spec.present.cpus, view.pool_ledger
+    seen, pool_ledger = occupancy.present(demand), view.pool_ledger
+    # CPUs with just one container are taken to be exclusive.
+    others = occupancy.used - occupancy.shared - seen
     like = grant_of(demand, view.tree.root, exclusive)
-    exact = []
-    for pool in pools:
-        cpus = exclusive | pool_ledger.free_sharable(pool) - others
-        if visible(cpus, like, view.tree) == seen:
-            exact.append(pool)
-    return exact or pools
+    # First without these: those that are placed already have their exclusive CPUs.
+    for besides in (NO_CPUS, others):
+        exact = []
+        for pool in pools:
+            cpus = exclusive | pool_ledger.free_sharable(pool) - besides
+            if visible(cpus, like, view.tree) == seen:
+                exact.append(pool)
+        if exact:
+            return exact
+    return pools
 
 
 def _containing(cpus: CpuSet, demand: Demand, view: NodeView) -> list[Pool]:
@@ -227,16 +274,23 @@ def _containing(cpus: CpuSet, demand: Demand, view: NodeView) -> list[Pool]:
     return sorted(pools, key=lambda pool: (pool.nodes != mems, -pool.depth, pool.id))
 
 
-def former_places_of(old: State, tree: PoolTree) -> dict[str, FormerGrant]:
+def former_places_of(
+    old: State, tree: PoolTree, specs: Sequence[ContainerSpec]
+) -> dict[str, FormerGrant]:
     """Return the places of a former state by container id, in pools of *tree*.
 
     Containers that fell back because memory was short are left out.
     """
-    known = {}
-    for key, entry in old.ledger.entries.items():
+    known, reported = {}, Reported.of(specs)
+    for spec in specs:
+        key, entry = spec.id, old.ledger.entries.get(spec.id)
+        if entry is None:
+            continue
         here = _in_pool_of(tree, old.grants[key], old)
         if here is not None and _has_its_memory(entry.spec, old.memory):
-            known[key] = FormerGrant(here, old.memory.zone_of(key))
+            zone = old.memory.zone_of(key)
+            is_recent = reported.is_known(spec.present, entry)
+            known[key] = FormerGrant(here, zone, is_recent=is_recent)
     return known
 
 
@@ -270,6 +324,8 @@ def _reserve_again(
         return state
     former = FormerGrant(grant, old.memory.zone_of(spec.id))
     view, demand = state.view(settings), demand_of(spec, settings)
+    if not demand.count:
+        view = _of_requests(view)
     found = keep_place(demand, former, view, Rule.OLD_PLACE)
     if found is None:
         return state

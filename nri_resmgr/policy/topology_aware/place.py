@@ -42,10 +42,15 @@ from nri_resmgr.values import NO_NODES, Bytes, MilliCpus, NodeSet, PolicyError
 
 
 class FormerGrant(msgspec.Struct, frozen=True):
-    """A former grant of CPUs with its memory nodes; no nodes where these may change."""
+    """A former grant of CPUs with its memory nodes; no nodes where these may change.
+
+    Attributes:
+        is_recent: Whether the container runs there; else it has moved since.
+    """
 
     grant: Grant
     zone: NodeSet = NO_NODES
+    is_recent: bool = True
 
 
 class PoolPlacement(msgspec.Struct, frozen=True):

@@ -465,7 +465,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
         """Place all running containers, at their present places where legal."""
         ordered = oldest_first(event.specs)
-        known = former_places_of(old, self.tree)
+        known = former_places_of(old, self.tree, ordered)
         start = self.start()
         for claim in old.claims.values():
             start = start.put_claim(claim)

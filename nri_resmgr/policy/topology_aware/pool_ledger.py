@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
@@ -81,6 +82,12 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
         for grant in grants:
             pool_ledger = pool_ledger.add(grant)
         return pool_ledger
+
+    def of_requests(self) -> PoolLedger:
+        """Return these sums without containers that request nothing."""
+        if not any(self.without_request):
+            return self
+        return replace(self, without_request=(0,) * len(self.without_request))
 
     def add(self, grant: Grant) -> PoolLedger:
         """Add a grant."""

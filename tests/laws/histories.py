@@ -1,0 +1,206 @@
+"""Histories of a node under any policy, and new processes of the daemon in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+from nri_resmgr.app.plugin.catch_up import catch_up
+from nri_resmgr.app.plugin.pod_overhead import PodOverheads
+from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.config import parse_config
+from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.events import (
+    ContainerSpec,
+    Created,
+    Event,
+    Pin,
+    Stopped,
+    Synchronized,
+    Updated,
+)
+from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet, PolicyError
+from tests.laws.reborn import Checkpoints, restored
+
+_DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
+_FELL_BACK: Final = (Rule.FELL_BACK, Rule.RESERVED_FULL)
+
+
+@cache
+def policy_of(kind: str, spec: str, machine: str) -> ViewedPolicy[Any]:
+    """Build the policy of a document, for a machine by its spec."""
+    text = _DOCUMENT.format(kind=kind, spec=spec)
+    return build_policy(parse_config(text), parse_spec(machine))
+
+
+class Restart(msgspec.Struct, frozen=True):
+    """What a new process makes of a node.
+
+    Attributes:
+        pins: The pins of all containers afterwards.
+        refused: Containers whose last resize it refuses, although it was granted.
+    """
+
+    state: Any
+    pins: dict[str, Pin]
+    why: dict[str, Rule]
+    refused: tuple[str, ...]
+
+
+class History:
+    """A node whose runtime applies each decision, and reports what it applied.
+
+    Attributes:
+        machines: The specs of the machine, as parts of it come and go.
+        there: The containers with what they asked for last.
+        pins: What each runs on.
+        record: What the runtime reports.
+        by_partition: Whether the kernel keeps others off exclusive CPUs, so that the
+            record of these others is not brought in line.
+        why: The rule of the last decision on each.
+        checkpoints: One for each decision.
+        events: What happened, in a line each.
+    """
+
+    def __init__(
+        self,
+        policy: ViewedPolicy[Any],
+        machines: tuple[str, ...] = (),
+        *,
+        by_partition: bool = False,
+    ) -> None:
+        self.by_partition = by_partition
+        self.machines = machines
+        self.policy, self.state = policy, policy.start()
+        self.there: dict[str, ContainerSpec] = {}
+        self.pins: dict[str, Pin] = {}
+        self.record: dict[str, Pin] = {}
+        self.why: dict[str, Rule] = {}
+        self.events: list[str] = []
+        self.checkpoints = Checkpoints()
+        self.checkpoints.note(policy, self.state)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether some container has less than it asked for."""
+        return any(self.why[key] in _FELL_BACK for key in self.there)
+
+    def create(self, spec: ContainerSpec) -> None:
+        """Have a container come, if the policy can place it."""
+        with suppress(PolicyError):
+            decision = self._decide(Created(spec))
+            self.there[spec.id] = spec
+            self.pins[spec.id] = self.record[spec.id] = decision.pin
+
+    def resize(self, container: str, amounts: Mapping[str, Any]) -> None:
+        """Have a container ask for other amounts, if the policy can grant them."""
+        spec = msgspec.structs.replace(self.there[container], **amounts)
+        with suppress(PolicyError):
+            decision = self._decide(Updated(spec))
+            self.there[container] = spec
+            self._tell(container, decision.pin)
+
+    def stop(self, container: str) -> None:
+        """Have a container go."""
+        for table in (self.there, self.pins, self.record):
+            del table[container]
+        self._decide(Stopped(container))
+
+    def switch(self, policy: ViewedPolicy[Any]) -> None:
+        """Go on under another policy, or on another machine."""
+        before = self.state if policy.kind == self.policy.kind else policy.start()
+        self.policy, self.state = policy, before
+        self._decide(Synchronized(self._present()))
+
+    def die(self, decisions: int) -> None:
+        """Go on in a new process; see `restart`."""
+        after = self.restart(decisions)
+        self.state = after.state
+        for key, pin in after.pins.items():
+            if pin != self.pins[key]:
+                self._tell(key, pin)
+        self.why |= after.why
+        self.checkpoints = Checkpoints()  # a new process writes one at once
+        self.checkpoints.note(self.policy, self.state)
+
+    def restart(self, decisions: int) -> Restart:
+        """Start a new process, whose checkpoint lacks the last *decisions*."""
+        state = restored(self.checkpoints.aged(decisions), self.policy)
+        pins, why, refused = dict(self.pins), dict[str, Rule](), list[str]()
+
+        def propose(event: Event) -> Decision[Any]:
+            return self.policy.decide(state, event)
+
+        def handle(event: Event) -> Decision[Any]:
+            nonlocal state
+            try:
+                decision = propose(event)
+            except PolicyError:
+                assert isinstance(event, Updated)
+                refused.append(event.spec.id)
+                raise
+            state = decision.state
+            why.update({one.container: one.rule for one in decision.reasons})
+            return decision
+
+        # The order in which a runtime lists them says nothing.
+        present = self._present()[:: -1 if decisions % 2 else 1]
+        pods = frozenset(one.pod for one in present)
+        known, listed = state.ledger.entries.get, Synchronized(present, pods)
+        for one in catch_up(listed, known, propose, handle, PodOverheads()):
+            pins[one.container] = one.pin.over(pins[one.container])
+        return Restart(state, pins, why, tuple(refused))
+
+    def _present(self) -> tuple[ContainerSpec, ...]:
+        return tuple(
+            msgspec.structs.replace(one, present=self.record[key])
+            for key, one in self.there.items()
+        )
+
+    def _decide(self, event: Event) -> Decision[Any]:
+        decision = self.policy.decide(self.state, event)
+        self.events.append(_line_of(event, decision))
+        self.state = decision.state
+        self.why |= {one.container: one.rule for one in decision.reasons}
+        self.checkpoints.note(self.policy, self.state)
+        for update in decision.updates:
+            self._apply(update.container, update.pin)
+        for key in self.record:
+            self._follow(key)  # a partition may have ended
+        return decision
+
+    def _tell(self, container: str, pin: Pin) -> None:
+        """Have the runtime itself pin a container, in the reply to its request."""
+        self._apply(container, pin)
+        self.record[container] = self.pins[container]
+
+    def _apply(self, container: str, pin: Pin) -> None:
+        self.pins[container] = pin.over(self.pins[container])
+        self._follow(container)
+
+    def _follow(self, container: str) -> None:
+        """Bring the runtime's record in line, where no partition holds instead."""
+        now = self.pins[container]
+        kept_off = CpuSet.union(self.policy.exclusive_cpus(self.state).values())
+        recorded = self.record[container]
+        if self.by_partition and recorded.cpus - kept_off == now.cpus:
+            now = msgspec.structs.replace(now, cpus=recorded.cpus)
+        self.record[container] = now
+
+
+def _line_of(event: Event, decision: Decision[Any]) -> str:
+    """Say in a line what happened and what came of it."""
+    spec = getattr(event, "spec", None)
+    what = getattr(event, "id", "")
+    if spec is not None:
+        gib = spec.memory_request >> 30
+        what = f"{spec.id} {spec.qos} {spec.request}m {gib}Gi"
+    rules = [(one.container, one.rule.value, str(one.cpus)) for one in decision.reasons]
+    pins = [(one.container, str(one.pin.cpus)) for one in decision.updates]
+    return f"{type(event).__name__} {what}: {rules}, updates {pins}"
