@@ -146,7 +146,7 @@ async def _run(options: argparse.Namespace) -> None:
 async def _serve(keeper: CertificateKeeper, endpoint: str) -> None:
     probes = Probes(
         process_problem,
-        lambda: "" if keeper.is_kept else keeper.problem or "no round yet",
+        lambda: "" if keeper.is_kept else keeper.problem or "no certificate yet",
     )
     async with asyncio.TaskGroup() as group:
         group.create_task(keeper.run())

@@ -280,8 +280,7 @@ async def keeper_of(
         names=(HOST,),
         folder=folder,
         pause=0.2,
-        retry=0.1,
-        **{"wait": 1.0, **how},
+        **{"wait": 1.0, "retry": 0.1, **how},
     )
 
     def now() -> datetime:
@@ -367,6 +366,18 @@ async def test_its_own_certificates_are_rotated_without_a_gap(
     assert (tmp_path / "tls.crt").read_text() != first
     data = kubectl.get("secret", "nri-resmgr-webhook")["data"]
     assert sorted(data) == ["ca.crt", "tls.crt", "tls.key"]
+
+
+async def test_a_certificate_is_kept_when_it_is_in_the_folder(
+    kubectl: Kubectl, named: str, tmp_path: Path, keeper_account: Account
+) -> None:
+    kubectl.apply(configuration(named, 1))
+    async with keeper_of(keeper_account, tmp_path, named, retry=600.0) as keeper:
+        await until(lambda: keeper.steps == 1)
+        assert not keeper.is_kept  # only the Secret has it
+    async with keeper_of(keeper_account, tmp_path, named) as keeper:
+        await until(lambda: keeper.is_kept)
+        assert (tmp_path / "tls.crt").exists()
 
 
 async def test_replicas_agree_on_one_certificate(

@@ -86,7 +86,7 @@ class CertificateKeeper:
 
     Attributes:
         problem: Why the last round failed; empty if it did not.
-        is_kept: Whether a round has succeeded.
+        is_kept: Whether a round has written the certificate to the folder.
         steps: Number of steps that were done.
     """
 
@@ -117,7 +117,8 @@ class CertificateKeeper:
                 self._note(str(error))
             else:
                 self._note("")
-                self.is_kept = True
+                # A step only changes the Secret: the round after it writes the files.
+                self.is_kept = self.is_kept or is_done
             await asyncio.sleep(self._options.pause if is_done else self._options.retry)
 
     async def round(self) -> bool:
