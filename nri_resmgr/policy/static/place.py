@@ -178,7 +178,7 @@ def adopt(
     if free.settings.mixes:
         # Before what is known: a container with shared CPUs besides can have moved its
         # exclusive ones, and have the same CPUs.
-        orders.insert(1, _not_shared(specs))
+        orders.insert(1, _not_shared(specs, free.supply))
     orders.append(outdated)
     for claims in orders:
         for spec in exclusive:
@@ -211,10 +211,14 @@ def _grants_by_age(
     return recent, outdated
 
 
-def _not_shared(specs: Sequence[ContainerSpec]) -> dict[str, Pin]:
-    """Return the CPUs on which each container runs and no other, by id."""
+def _not_shared(specs: Sequence[ContainerSpec], supply: Supply) -> dict[str, Pin]:
+    """Return the CPUs on which each container runs and no other, by id.
+
+    Without those that are never granted: one alone can have overflowed to them.
+    """
     times = Counter(cpu for spec in specs for cpu in spec.present.cpus)
     alone = CpuSet.from_iterable(cpu for cpu, count in times.items() if count == 1)
+    alone &= supply.ordinary | supply.isolated
     return {spec.id: Pin(spec.present.cpus & alone) for spec in specs}
 
 
