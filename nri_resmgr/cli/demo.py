@@ -247,11 +247,9 @@ def format_placements(machine: Machine, rows: Iterable[DemoRow]) -> str:
 def _cells(machine: Machine, row: DemoRow) -> tuple[str, ...]:
     drawn = EXCLUSIVE if row.exclusive else SHARED
     cpus = row.cpus or machine.online  # not pinned: anywhere
-    nodes = (node.cpus & machine.online for node in machine.nodes)
     groups = (
         "".join(drawn if cpu in cpus else FREE for cpu in node)
-        for node in nodes
-        if node
+        for node in machine.node_cpus
     )
     return (
         row.name,

@@ -24,6 +24,7 @@ from nri_resmgr.values import (
     NodeSet,
 )
 
+_MASK: Final = re.compile(r"[0-9a-f]{1,8}(?:,[0-9a-f]{8})*", re.ASCII)
 _SIZE: Final = re.compile(r"(\d{1,18})([KMG])", re.ASCII)
 _SIZE_UNITS: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _TOTAL: Final = re.compile(r"\bMemTotal:\s+(\d{1,18}) kB$", re.ASCII | re.MULTILINE)
@@ -85,6 +86,18 @@ def cpus(tree: Tree, path: str) -> CpuSet:
     if found is None:
         raise MissingHostFile(path)
     return found
+
+
+def cpu_mask(tree: Tree, path: str) -> CpuSet:
+    """Read CPUs from a required file with a mask, ``"3,00000000"``.
+
+    Source:
+        Linux, lib/vsprintf.c, ``bitmap_string``: words of 32 bits, the highest first.
+    """
+    text = required(tree, path)
+    if not _MASK.fullmatch(text):
+        raise BadHostFile(path, f"not a mask of CPUs: {text!r}")
+    return CpuSet(int(text.replace(",", ""), 16))
 
 
 def optional_nodes(tree: Tree, path: str) -> NodeSet | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -156,7 +156,7 @@ def _stranded(pools: tuple[PoolUse, ...], taken: CpuSet, machine: Machine) -> Cp
 
 
 def _spread(placements: tuple[PlacedContainer, ...], machine: Machine) -> Spread:
-    def apart(parts: list[CpuSet]) -> tuple[str, ...]:
+    def apart(parts: Sequence[CpuSet]) -> tuple[str, ...]:
         return tuple(
             one.title
             for one in placements
@@ -165,7 +165,7 @@ def _spread(placements: tuple[PlacedContainer, ...], machine: Machine) -> Spread
 
     return Spread(
         sockets=apart([one.cpus for one in machine.packages]),
-        nodes=apart([one.cpus for one in machine.nodes]),
+        nodes=apart(machine.node_cpus),
         l3=apart([one.cpus for one in machine.caches_at(_L3)]),
     )
 
@@ -177,7 +177,7 @@ def _largest(
     parts = {
         "anywhere": (machine.online,),
         "in_socket": tuple(one.cpus for one in machine.packages),
-        "in_node": tuple(one.cpus for one in machine.nodes),
+        "in_node": machine.node_cpus,
         "in_l3": tuple(one.cpus for one in machine.caches_at(_L3)),
     }
     found = {name: 0 for name, places in parts.items() if not places}

@@ -41,7 +41,8 @@ class Box(msgspec.Struct, frozen=True):
 def floor_plan(machine: Machine) -> Box:
     """Lay out a machine; every online CPU has one box."""
     parts = [_package(machine, one.id, one.cpus) for one in machine.packages]
-    rest = [_memory(node) for node in machine.nodes if not node.cpus]
+    # Nodes of emulated NUMA share their CPUs, which are drawn in the lowest one.
+    rest = [_memory(one) for one in machine.nodes if one not in _owners(machine)]
     return _around("machine", "", [*parts, *rest], _in_row(parts))
 
 
@@ -57,9 +58,13 @@ def _package(machine: Machine, number: int, cpus: CpuSet) -> Box:
     return _around("package", f"socket {number}", inside, _in_row(inside))
 
 
+def _owners(machine: Machine) -> list[Node]:
+    return [machine.node_of(cpus.first) for cpus in machine.node_cpus]
+
+
 def _nodes(machine: Machine, cpus: CpuSet) -> list[Box]:
     boxes = []
-    for node in machine.nodes:
+    for node in _owners(machine):
         if here := node.cpus & cpus:
             inside = list(_caches(machine, here))
             boxes.append(_around("node", _text(node), inside, _in_row(inside)))

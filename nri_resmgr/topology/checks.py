@@ -39,9 +39,12 @@ def check_cores(cores: Sequence[Core], cpus: Sequence[Cpu]) -> CpuSet:
 
 
 def check_nodes(nodes: Sequence[Node], online: CpuSet) -> None:
-    """Check that every online CPU is in one node and nodes have no other CPU."""
+    """Check that every online CPU is in a node and nodes have no other CPU.
+
+    Nodes of emulated NUMA have the same CPUs; others have none in common.
+    """
     _ascending([node.id for node in nodes], "nodes")
-    seen = check_disjoint((node.cpus for node in nodes), "nodes")
+    seen = check_disjoint(dict.fromkeys(node.cpus for node in nodes), "nodes")
     if extra := seen - online:
         raise ContradictoryMachine(f"CPU {extra} is in a node and not online")
     if missing := online - seen:

@@ -34,7 +34,8 @@ class Machine(StoredValue, frozen=True, dict=True):
     Attributes:
         cores: By lowest CPU.
         cpus: By id; one for every online CPU.
-        nodes: By id. Their CPUs are all the online ones, each in one node.
+        nodes: By id. Their CPUs are all the online ones. Two nodes have no CPU in
+            common or, where NUMA is emulated, the same ones.
         caches: By level, kind, then lowest CPU.
         distances: One row per node in the order of `nodes`, as the firmware
             reports them: 10 is local, and a pair need not be symmetric.
@@ -144,7 +145,7 @@ class Machine(StoredValue, frozen=True, dict=True):
         return self._package_by_cpu[cpu]
 
     def node_of(self, cpu: int) -> Node:
-        """Return the node of an online CPU; another number is a ``KeyError``."""
+        """Return the lowest node of an online CPU; another number is a ``KeyError``."""
         return self._node_by_cpu[cpu]
 
     def node(self, number: int) -> Node:
@@ -164,6 +165,11 @@ class Machine(StoredValue, frozen=True, dict=True):
     def cpu_nodes(self) -> NodeSet:
         """Nodes with online CPUs."""
         return NodeSet.from_iterable(node.id for node in self.nodes if node.cpus)
+
+    @cached_property
+    def node_cpus(self) -> tuple[CpuSet, ...]:
+        """The CPUs of nodes with CPUs, by node id; each set once."""
+        return tuple(dict.fromkeys(node.cpus for node in self.nodes if node.cpus))
 
     @cached_property
     def memory_nodes(self) -> NodeSet:
@@ -240,7 +246,7 @@ class Machine(StoredValue, frozen=True, dict=True):
 
     @cached_property
     def _node_by_cpu(self) -> dict[int, Node]:
-        return {cpu: node for node in self.nodes for cpu in node.cpus}
+        return {cpu: node for node in reversed(self.nodes) for cpu in node.cpus}
 
 
 def _cpus(cores: Iterable[Core]) -> CpuSet:

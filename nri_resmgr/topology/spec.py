@@ -70,6 +70,8 @@ class MachineSpec(msgspec.Struct, frozen=True):
     efficient: int = 0
     l3: int = 0
     cluster: int = 0
+    around: int = 1
+    emulated: int = 1
     memory: tuple[Bytes, ...] = (_MEMORY,)
     extra: tuple[MemoryNodes, ...] = ()
     hugepages: tuple[HugePages, ...] = ()
@@ -78,6 +80,11 @@ class MachineSpec(msgspec.Struct, frozen=True):
     distances: tuple[tuple[int, ...], ...] = ()
     offline: CpuSet = NO_CPUS
     isolated: CpuSet = NO_CPUS
+
+    @property
+    def cpu_nodes(self) -> int:
+        """The number of nodes with CPUs, before they are split."""
+        return self.sockets * self.dies * self.nodes // self.around
 
 
 def parse_words(text: str) -> MachineSpec:
@@ -98,7 +105,10 @@ def parse_words(text: str) -> MachineSpec:
         else:
             fields[key] = _read(word, _FIELDS[key], value)
     spec = MachineSpec(**fields, extra=tuple(extra))
-    nodes = spec.sockets * spec.dies * spec.nodes + sum(one.count for one in extra)
+    if spec.sockets % spec.around or (spec.around > 1 and spec.dies * spec.nodes > 1):
+        why = "want a divisor of the number of sockets, and one node in each"
+        raise BadMachineSpec(f"around={spec.around}", why)
+    nodes = spec.cpu_nodes * spec.emulated + sum(one.count for one in extra)
     if nodes > _MAX_NODES:  # the matrix of distances grows by the square
         raise BadMachineSpec(shape, f"{nodes} memory nodes, want at most {_MAX_NODES}")
     return spec
@@ -171,6 +181,8 @@ _LETTERS: Final = {
 _FIELDS: Final[Mapping[str, Callable[[str], object]]] = {
     "l3": _positive,
     "cluster": _positive,
+    "around": _positive,
+    "emulated": _positive,
     "memory": _sizes,
     "hugepages": _hugepages,
     "ids": NodeSet.parse,

@@ -21,6 +21,8 @@ from nri_resmgr.values import Bytes, CpuSet
 
 _Group = TypeVar("_Group", Core, Cache)
 
+_PAGE: Final = 4 << 10
+
 # Efficient cores come in modules of four that share a level 2 cache.
 _MODULE: Final = 4
 
@@ -68,6 +70,9 @@ def parse_spec(text: str) -> Machine:
     ``hugepages=2Mi:64``    pools of each node with CPUs, ``,`` between sizes
     ``l3=4``                cores that share a level 3 cache (default: a die)
     ``cluster=4``           cores in a cluster (default: no clusters)
+    ``around=2``            sockets in a node (default: sockets are around nodes)
+    ``emulated=4``          emulated NUMA: nodes with the same CPUs, which each node
+                            is split into
     ``ids=0,2,8``           the nodes' ids: nodes with CPUs, then the others
     ``distances=10,21;21,10``  the whole matrix, row by row in the order of ids
     ``numbering=adjacent``  threads of a core are neighbours; or ``split``
@@ -191,17 +196,21 @@ def _grouped(
 
 def _places(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[_Place]:
     """Yield the nodes with CPUs, then those with only memory."""
-    each = spec.cores + spec.efficient
-    owners = len(cores) // each
+    owners = spec.cpu_nodes
+    each = len(cores) // owners
     for index in range(owners):
         local = cores[index * each : (index + 1) * each]
+        memory = spec.memory[index % len(spec.memory)]
+        if spec.emulated > 1:  # in whole pages, as sysfs has it
+            memory = Bytes(memory // spec.emulated // _PAGE * _PAGE)
         node = Node(
             index,
             cpus=CpuSet.union(core.cpus for core in local),
-            memory=spec.memory[index % len(spec.memory)],
+            memory=memory,
             hugepages=spec.hugepages,
         )
-        yield _Place(local[0].package, index, 0, node)
+        for _ in range(spec.emulated):
+            yield _Place(local[0].package, index, 0, node)
     for extra in spec.extra:
         for number in range(extra.count):
             owner = number * owners // extra.count

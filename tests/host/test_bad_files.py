@@ -70,7 +70,7 @@ def with_file(path: str, text: str | None) -> RecordedTree:
             f"{NODE}/node1/cpulist", "1-3,6-7", "CPU 1 is in another", id="two nodes"
         ),
         pytest.param(
-            f"{NODE}/node1/cpulist", "2-3,6-8", "CPU 8 is not online", id="offline"
+            f"{NODE}/node1/cpulist", "2-3,6-8", "CPU 8 does not exist", id="absent"
         ),
         pytest.param(f"{NODE}/node0/meminfo", "", "MemTotal", id="no memory line"),
         pytest.param(
@@ -123,6 +123,23 @@ def test_a_missing_file_is_named(path: str) -> None:
         read_machine(with_file(path, None))
 
     assert str(caught.value) == f"{path}: no such file"
+
+
+@pytest.mark.parametrize(
+    ("mask", "why"),
+    [
+        ("3", "CPU 2 is missing in the list of its own cache"),
+        ("0xcc", "not a mask of CPUs: '0xcc'"),
+        ("", "not a mask of CPUs: ''"),
+    ],
+)
+def test_a_bad_mask_of_cpus_is_named(mask: str, why: str) -> None:
+    folder = f"{CPU}/cpu2/cache/index3"
+    files = with_file(f"{folder}/shared_cpu_list", None).files
+    with pytest.raises(BadHostFile, match=why) as caught:
+        read_machine(RecordedTree({**files, f"{folder}/shared_cpu_map": mask}))
+
+    assert caught.value.path == f"{folder}/shared_cpu_map"
 
 
 def test_cpus_that_no_node_has_are_reported() -> None:

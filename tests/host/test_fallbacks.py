@@ -108,11 +108,57 @@ def test_isolated_cpus_that_are_offline_do_not_count() -> None:
 
 
 def test_an_unknown_package_is_package_0() -> None:
-    path = f"{CPU}/cpu0/topology/physical_package_id"
-    machine, logs = read_without("1c", "nothing", **{path: "-1"})
+    unknown = {f"{CPU}/cpu{n}/topology/physical_package_id": "-1" for n in range(4)}
+    machine, logs = read_without("4c", "nothing", **unknown)
 
     assert [package.id for package in machine.packages] == [0]
-    assert logs == [(f"{CPU}/cpu0/topology", "package 0")]
+    assert logs == [("package of CPU 0-3", "package 0")]
+
+
+def test_offline_cpus_in_a_node_do_not_count() -> None:
+    old = {f"{NODE}/node1/cpulist": "2-3"}  # before Linux 4.14
+    machine, logs = read_without("2s2c offline=3", "nothing", **old)
+
+    assert [str(node.cpus) for node in machine.nodes] == ["0-1", "2"]
+    assert logs == []
+
+
+def test_caches_may_have_a_mask_of_cpus_only() -> None:
+    spec = "2s40c2t"
+    masks = {
+        name.replace("_list", "_map"): mask_of(text)
+        for name, text in sysfs_files(parse_spec(spec)).files.items()
+        if name.endswith("/shared_cpu_list")
+    }
+    machine, logs = read_without(spec, "shared_cpu_list$", **masks)
+
+    assert machine.caches == parse_spec(spec).caches
+    assert logs == []
+
+
+def mask_of(cpus: str) -> str:
+    """Write CPUs as the kernel does, in words of 32 bits."""
+    words = [0] * 5
+    for cpu in CpuSet.parse(cpus):
+        words[-1 - cpu // 32] |= 1 << cpu % 32
+    return ",".join(f"{word:08x}" for word in words)
+
+
+def test_nodes_of_emulated_numa_share_their_cpus() -> None:
+    """As on a Raspberry Pi 5: nodes of a quarter of the memory, each with all CPUs."""
+    machine, logs = read_without(
+        "1s4c memory=1Gi dram=3x1Gi",
+        "initiators|/node/node[^0]/distance",
+        **{f"{NODE}/node{n}/cpulist": "0-3" for n in range(4)},
+        **{f"{NODE}/node{n}/distance": "10 10 10 10" for n in range(4)},
+    )
+
+    assert [(str(node.cpus), str(node.kind)) for node in machine.nodes] == [
+        ("0-3", "dram")
+    ] * 4
+    assert str(machine.nearest_memory(CpuSet.of(2))) == "0-3"
+    assert machine.node_of(2).id == 0
+    assert logs == [("node 1-3 with CPUs of another one", "CPUs of both")]
 
 
 @pytest.mark.parametrize(

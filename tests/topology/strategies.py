@@ -26,6 +26,7 @@ _OPTIONS = st.fixed_dictionaries(
     optional={
         "l3": st.integers(1, 5),
         "cluster": st.integers(1, 3),
+        "emulated": st.integers(2, 3),
         "memory": st.sampled_from(["1Gi", "1Gi,0", "4Ki,3Gi"]),
         "hugepages": st.sampled_from(["2Mi:3", "2Mi:1,1Gi:2"]),
         "numbering": st.sampled_from(["split", "adjacent"]),
@@ -43,9 +44,12 @@ _FREQUENCIES = st.none() | st.integers(1, 4_000_000).map(KiloHertz)
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
     """Draw a machine; some have frequencies, isolated CPUs and sparse node ids."""
-    counts = zip(draw(_SHAPES), "sdncte", strict=True)
-    shape = "".join(f"{count}{letter}" for count, letter in counts)
+    counts = draw(_SHAPES)
+    shape = "".join(f"{n}{letter}" for n, letter in zip(counts, "sdncte", strict=True))
     options = draw(_OPTIONS)
+    sockets, dies, nodes, *_ = counts
+    if dies * nodes == 1 and draw(st.booleans()):
+        options["around"] = sockets
     words = [f"{name}={value}" for name, value in options.items()]
     try:
         machine = parse_spec(" ".join([shape, *words]))

@@ -133,9 +133,9 @@ L3 = Cache(3, CacheKind.UNIFIED, 0, CpuSet.of(0), Bytes(0))
             id="a node with more",
         ),
         pytest.param(
-            {"nodes": (Node(0, CpuSet.of(0)), Node(1, CpuSet.of(0)))},
+            {"nodes": (Node(0, CpuSet.of(0)), Node(1, CpuSet.of(0, 1)))},
             "CPU 0 is in two nodes",
-            id="two nodes for a CPU",
+            id="nodes that have some CPUs in common",
         ),
         pytest.param(
             {"nodes": (Node(1, CpuSet.of(0)), Node(0))},

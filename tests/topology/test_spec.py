@@ -47,6 +47,39 @@ def test_offline_cpus_have_no_place() -> None:
     assert len(machine.packages) == 1
 
 
+def test_nodes_around_sockets() -> None:
+    machine = parse_spec("4s2c1t around=2 cxl=2x1Gi")
+
+    assert [str(node.cpus) for node in machine.nodes] == ["0-3", "4-7", "", ""]
+    assert [str(package.cpus) for package in machine.packages] == [
+        "0-1",
+        "2-3",
+        "4-5",
+        "6-7",
+    ]
+    assert machine.distances[0] == (10, 21, 24, 35)
+
+
+def test_nodes_of_emulated_numa() -> None:
+    machine = parse_spec("2s2c emulated=2 memory=4Gi cxl=1Gi")
+
+    assert [(str(one.cpus), one.memory >> 30) for one in machine.nodes] == [
+        ("0-1", 2),
+        ("0-1", 2),
+        ("2-3", 2),
+        ("2-3", 2),
+        ("", 1),
+    ]
+    assert machine.distances[0] == (10, 10, 21, 21, 24)
+    assert [str(cpus) for cpus in machine.node_cpus] == ["0-1", "2-3"]
+
+
+@pytest.mark.parametrize("spec", ["3s1c around=2", "2s2n1c around=2", "1s1c around=0"])
+def test_only_whole_sockets_can_be_in_a_node(spec: str) -> None:
+    with pytest.raises(BadMachineSpec, match="around="):
+        parse_spec(spec)
+
+
 def test_isolated_cpus() -> None:
     assert parse_spec("4c isolated=2-3").isolated == CpuSet.of(2, 3)
 

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from nri_resmgr.host.fields import cache_size, cpus, number, optional_number, required
+from nri_resmgr.host.fields import (
+    cache_size,
+    cpu_mask,
+    number,
+    optional_cpus,
+    optional_number,
+    required,
+)
 from nri_resmgr.host.paths import CPU_ROOT
-from nri_resmgr.host.tree import BadHostFile, Tree
+from nri_resmgr.host.tree import BadHostFile, MissingHostFile, Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Cache, CacheKind, cache_order
 from nri_resmgr.values import NO_CPUS, CpuSet
@@ -75,16 +82,24 @@ def _indexes(
     )
 
 
+def _sharers(tree: Tree, folder: str) -> tuple[str, CpuSet]:
+    """Read which CPUs share a cache; return the file, too."""
+    mask, path = f"{folder}/shared_cpu_map", f"{folder}/shared_cpu_list"
+    listed = optional_cpus(tree, path)
+    if listed is None and tree.read(mask) is not None:  # as some kernels have it
+        return mask, cpu_mask(tree, mask)
+    if listed is None:
+        raise MissingHostFile(path)
+    return path, listed
+
+
 def _read_cache(tree: Tree, folder: str, cpu: int, online: CpuSet) -> Cache:
     kind = required(tree, f"{folder}/type")
     if kind not in set(CacheKind):
         raise BadHostFile(f"{folder}/type", f"not a type of cache: {kind!r}")
-    sharers = cpus(tree, f"{folder}/shared_cpu_list")
+    path, sharers = _sharers(tree, folder)
     if cpu not in sharers:
-        raise BadHostFile(
-            f"{folder}/shared_cpu_list",
-            f"CPU {cpu} is missing in the list of its own cache",
-        )
+        raise BadHostFile(path, f"CPU {cpu} is missing in the list of its own cache")
     return Cache(
         level=number(tree, f"{folder}/level"),
         kind=CacheKind(kind),

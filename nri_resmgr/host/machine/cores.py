@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.host.fields import (
     cpus,
@@ -49,9 +49,14 @@ def read_cores(tree: Tree, online: CpuSet) -> tuple[Core, ...]:
         log.warning("topology.fallback", missing="topology", used="a core per CPU")
         return tuple(Core(0, 0, None, cpu, CpuSet.of(cpu)) for cpu in online)
     kinds = _read_kinds(tree, online)
-    return tuple(
+    cores = [
         _read_core(tree, threads, kinds) for threads in _read_siblings(tree, online)
-    )
+    ]
+    if unknown := CpuSet.union(core.cpus for core in cores if core.package < 0):
+        log.warning(
+            "topology.fallback", unknown=f"package of CPU {unknown}", used="package 0"
+        )
+    return tuple(replace(core, package=max(core.package, 0)) for core in cores)
 
 
 def _read_siblings(tree: Tree, online: CpuSet) -> tuple[CpuSet, ...]:
@@ -80,13 +85,10 @@ def _siblings(tree: Tree, cpu: int, online: CpuSet) -> CpuSet:
 
 def _read_core(tree: Tree, threads: CpuSet, kinds: _Kinds) -> Core:
     folder = f"{CPU_ROOT}/cpu{threads.first}/topology"
-    package = number(tree, f"{folder}/physical_package_id")
     die = optional_number(tree, f"{folder}/die_id")
     cluster = optional_number(tree, f"{folder}/cluster_id")
-    if package < 0:
-        log.warning("topology.fallback", unknown=folder, used="package 0")
     return Core(
-        package=max(package, 0),
+        package=number(tree, f"{folder}/physical_package_id"),
         die=max(die or 0, 0),
         cluster=None if cluster in _NO_CLUSTER else cluster,
         id=number(tree, f"{folder}/core_id"),
@@ -143,7 +145,7 @@ def read_cpus(tree: Tree, online: CpuSet) -> tuple[Cpu, ...]:
         known.update(dict.fromkeys(members, _read_policy(tree, folder)))
     has_capacity = tree.read(f"{CPU_ROOT}/cpu{online.first}/cpu_capacity") is not None
     return tuple(
-        msgspec.structs.replace(
+        replace(
             facts,
             id=cpu,
             capacity=number(tree, f"{CPU_ROOT}/cpu{cpu}/cpu_capacity")

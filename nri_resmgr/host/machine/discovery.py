@@ -60,7 +60,7 @@ def _read(tree: Tree, memory_kinds: Mapping[int, MemoryKind]) -> Machine:
     if online - present:
         raise BadHostFile(f"{CPU_ROOT}/present", f"lacks online CPU {online - present}")
     isolated = optional_cpus(tree, f"{CPU_ROOT}/isolated") or NO_CPUS
-    nodes = read_nodes(tree, online, memory_kinds)
+    nodes = read_nodes(tree, online, present, memory_kinds)
     cores = read_cores(tree, online)
     has_driver = has_speed_select(tree)
     try:

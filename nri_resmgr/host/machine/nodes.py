@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.host.fields import (
     cpus,
@@ -21,7 +21,7 @@ from nri_resmgr.host.paths import NODE_ROOT
 from nri_resmgr.host.tree import BadHostFile, Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import HugePages, MemoryKind, Node
-from nri_resmgr.values import NO_CPUS, Bytes, CpuSet, NodeSet
+from nri_resmgr.values import Bytes, CpuSet, NodeSet
 
 # The kernel's defaults without a SLIT (include/linux/topology.h).
 _LOCAL: Final = 10
@@ -35,14 +35,17 @@ log = Logger(__name__)
 
 
 def read_nodes(
-    tree: Tree, online: CpuSet, configured: Mapping[int, MemoryKind]
+    tree: Tree,
+    online: CpuSet,
+    present: CpuSet,
+    configured: Mapping[int, MemoryKind],
 ) -> tuple[Node, ...]:
     """Read the online nodes by id, including sparse ids and empty nodes.
 
     *configured* has the kinds of memory that the user has configured.
 
     Without NUMA in the kernel there is node 0, with the memory of ``/proc/meminfo``;
-    that is logged.
+    that is logged. So it is if nodes have the same CPUs, as with emulated NUMA.
 
     Raises:
         MissingHostFile: A node lacks its CPUs or its memory.
@@ -60,7 +63,9 @@ def read_nodes(
         return _with_kinds(tree, nodes, configured)
     normal = optional_nodes(tree, f"{NODE_ROOT}/has_normal_memory")
     nodes = tuple(_read_node(tree, node, normal) for node in ids)
-    _check_cpus(nodes, online)
+    _check_cpus(nodes, online, present)
+    # Before Linux 4.14 nodes list offline CPUs as well.
+    nodes = tuple(replace(node, cpus=node.cpus & online) for node in nodes)
     return _with_kinds(tree, nodes, configured)
 
 
@@ -68,7 +73,7 @@ def _with_kinds(
     tree: Tree, nodes: tuple[Node, ...], configured: Mapping[int, MemoryKind]
 ) -> tuple[Node, ...]:
     kinds = read_memory_kinds(tree, nodes, configured)
-    return tuple(msgspec.structs.replace(node, kind=kinds[node.id]) for node in nodes)
+    return tuple(replace(node, kind=kinds[node.id]) for node in nodes)
 
 
 def _node_ids(tree: Tree) -> NodeSet:
@@ -91,17 +96,22 @@ def _read_node(tree: Tree, node: int, normal: NodeSet | None) -> Node:
     )
 
 
-def _check_cpus(nodes: Sequence[Node], online: CpuSet) -> None:
-    seen = NO_CPUS
+def _check_cpus(nodes: Sequence[Node], online: CpuSet, present: CpuSet) -> None:
+    first: dict[CpuSet, int] = {}
     for node in nodes:
         path = f"{NODE_ROOT}/node{node.id}/cpulist"
-        if node.cpus & seen:
-            raise BadHostFile(path, f"CPU {node.cpus & seen} is in another node, too")
-        if node.cpus - online:
-            raise BadHostFile(path, f"CPU {node.cpus - online} is not online")
-        seen |= node.cpus
-    if online - seen:
-        raise BadHostFile(f"{NODE_ROOT}/node*/cpulist", f"no CPU {online - seen}")
+        if extra := node.cpus - present:
+            raise BadHostFile(path, f"CPU {extra} does not exist")
+        others = CpuSet.union(first)
+        if node.cpus not in first and (both := node.cpus & others):
+            raise BadHostFile(path, f"CPU {both} is in another node, too")
+        first.setdefault(node.cpus, node.id)
+    if missing := online - CpuSet.union(first):
+        raise BadHostFile(f"{NODE_ROOT}/node*/cpulist", f"no CPU {missing}")
+    emulated = [node.id for node in nodes if node.cpus and first[node.cpus] != node.id]
+    if emulated:
+        what = f"node {NodeSet.from_iterable(emulated)} with CPUs of another one"
+        log.warning("topology.fallback", unknown=what, used="CPUs of both")
 
 
 def _read_hugepages(tree: Tree, folder: str) -> tuple[HugePages, ...]:

@@ -71,7 +71,7 @@ class BalloonsContext:
             ShareLevel.SYSTEM: (machine.online,),
             ShareLevel.PACKAGE: (one.cpus for one in machine.packages),
             ShareLevel.DIE: (one.cpus for one in machine.dies),
-            ShareLevel.NUMA: (one.cpus for one in machine.nodes if one.cpus),
+            ShareLevel.NUMA: machine.node_cpus,
             ShareLevel.L2CACHE: (one.cpus for one in machine.caches_at(2)),
             ShareLevel.CORE: cores,
             ShareLevel.THREAD: (CpuSet.of(one.id) for one in machine.cpus),

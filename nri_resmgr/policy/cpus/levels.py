@@ -63,7 +63,7 @@ def partitions(machine: Machine) -> tuple[CpuPartition, ...]:
         (TopologyLevel.MACHINE, [machine.online]),
         (TopologyLevel.PACKAGE, [package.cpus for package in machine.packages]),
         (TopologyLevel.DIE, [die.cpus for die in machine.dies]),
-        (TopologyLevel.NODE, [node.cpus for node in machine.nodes]),
+        (TopologyLevel.NODE, machine.node_cpus),
         (TopologyLevel.CACHE, _last_caches(machine)),
         (TopologyLevel.CLUSTER, _clusters(machine)),
         (TopologyLevel.CORE, [core.cpus for core in machine.cores]),

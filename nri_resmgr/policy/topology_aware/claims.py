@@ -83,12 +83,13 @@ def _devices(state: TopologyAwareState, view: NodeView) -> Iterator[ClaimDevice]
     claimed = cpus_of(state.claims.values())
     # Containers without a request make way.
     bare = without(movable_grants(view), view) if view.tree.root.reserved else view
-    for node in view.tree.machine.nodes:
-        if cpus := node.cpus & view.tree.root.sharable:
+    machine = view.tree.machine
+    for local in machine.node_cpus:
+        if cpus := local & view.tree.root.sharable:
+            node = machine.node_of(local.first).id
             mine = claimed & cpus
             more = _most(cpus, bare)
-            name = f"numa-{node.id}"
-            yield ClaimDevice(name, node.id, cpus, mine, len(mine) + more)
+            yield ClaimDevice(f"numa-{node}", node, cpus, mine, len(mine) + more)
 
 
 def _most(cpus: CpuSet, view: NodeView) -> int:
