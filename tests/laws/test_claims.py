@@ -43,6 +43,8 @@ MACHINES = {
     "1s2n4c1t": {"numa-0": "0-3", "numa-1": "4-7"},
     "2s1n2c2t": {"numa-0": "0-1,4-5", "numa-1": "2-3,6-7"},
     "1s1n6c1t": {"numa-0": "0-5"},
+    "4s2c1t around=2": {"numa-0": "0-3", "numa-1": "4-7"},
+    "1s1n6c1t emulated=2": {"numa-0": "0-5"},
 }
 UIDS = st.sampled_from(["u1", "u2", "u3", "u4"])
 IDS = st.sampled_from(["a", "b", "c"])

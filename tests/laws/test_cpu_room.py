@@ -28,7 +28,15 @@ KINDS: Final = {
         "[{name: wide, maxCPUs: 6, preferNewBalloons: true, namespaces: [default]}]"
     ),
 }
-MACHINES: Final = ("1s1n2c1t", "1s1n8c2t", "1s4n4c1t", "2s2n4c2t", "1s2n6c1t l3=2")
+MACHINES: Final = (
+    "1s1n2c1t",
+    "1s1n8c2t",
+    "1s4n4c1t",
+    "2s2n4c2t",
+    "1s2n6c1t l3=2",
+    "4s4c1t around=2",
+    "2s4c1t emulated=2",
+)
 AMOUNTS: Final = (0, 100, 500, 999, 1000, 1500, 2000, 3000, 3500, 6000)
 WHOLE: Final = (Rule.WHOLE_CPUS, Rule.MIXED_CPUS, Rule.NEW_BALLOON)
 

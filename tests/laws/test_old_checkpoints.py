@@ -19,6 +19,8 @@ MACHINES: Final = (
     ("2s1n4c2t memory=8Gi", "2s1n4c2t memory=8Gi offline=3,11"),
     ("2s2n2c2t memory=4Gi", "2s2n2c2t memory=2Gi,4Gi"),
     ("1s2n4c1t l3=2 memory=4Gi", "1s2n4c1t l3=2 memory=6Gi"),
+    ("4s4c1t around=2 memory=4Gi", "4s4c1t around=2 memory=4Gi offline=5,9"),
+    ("1s2n4c1t emulated=2 memory=8Gi", "1s2n4c1t emulated=2 memory=8Gi offline=5"),
 )
 
 _RESERVED: Final = "reservedResources: {cpu: 'cpuset:0'}"
@@ -198,3 +200,14 @@ def test_a_resize_that_nobody_decided_is_decided_at_the_start() -> None:
     assert before["web"].cpus < after.pins["web"].cpus
     assert after.pins["log"].cpus < before["log"].cpus
     assert [len(after.pins[key].cpus) for key in ("web", "log")] == [3, 1]
+
+
+def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
+    spec = DOCUMENTS["StaticPlusPolicy"][0]
+    history = History(policy_of("StaticPlusPolicy", spec, "1s1n4c1t"))
+    history.create(one("web", 500))
+    history.create(one("log", 500))
+    history.create(one("db", 1500))
+    history.create(one("cache", 1000))
+
+    check_restarts(history)

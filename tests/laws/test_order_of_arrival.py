@@ -21,7 +21,8 @@ from nri_resmgr.values import Bytes, CpuSet, MilliCpus, PolicyError, QosClass
 from tests.laws.balloons_draws import policy_for
 
 MACHINES = [
-    parse_spec(text) for text in ("1s1n2c1t", "1s1n4c1t", "1s2n2c1t", "2s2n2c1t l3=1")
+    parse_spec(text)
+    for text in ("1s1n2c1t", "1s1n4c1t", "1s2n2c1t", "2s2n2c1t l3=1", "4s2c1t around=2")
 ]
 # Of two CPUs and more, one of which is reserved, by its number or not.
 RESERVED = st.sampled_from(["cpuset:0", "1"])

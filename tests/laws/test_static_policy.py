@@ -43,6 +43,8 @@ MACHINES = st.sampled_from(
         "1s1n2c2t4e numbering=adjacent",
         "1s2n2c2t memory=16Gi,0",
         "2s1n2c2t cxl=1x16Gi:movable ids=0,2,5",
+        "4s1c2t around=2",
+        "1s4c1t emulated=2",
     ]
 )
 PODS = st.sampled_from(["p", "q"])

@@ -50,6 +50,9 @@ MACHINES: Final = st.sampled_from(
             "1s2n3c1t memory=4Gi hbm=2x2Gi:movable",
         ),
         ("2s1n3c1t memory=4Gi pmem=2x8Gi", "2s1n3c1t memory=4Gi"),
+        ("4s2c1t around=2 memory=4Gi", "4s2c1t around=2 memory=4Gi offline=7"),
+        ("8s1c1t around=4 memory=4Gi", "8s1c1t around=4 memory=4Gi offline=2-3"),
+        ("1s2n2c1t emulated=2 memory=8Gi", "1s2n2c1t emulated=2 memory=4Gi,8Gi"),
         ("1s2n2c2t memory=6Gi,0 hugepages=2Mi:256", "1s2n2c2t memory=6Gi,2Gi"),
         ("2s1n2c2t memory=4Gi cxl=1x4Gi:movable ids=0,2,5", "2s1n2c2t ids=0,2"),
     ]

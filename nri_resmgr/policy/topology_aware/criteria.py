@@ -198,8 +198,7 @@ def _by_level(wanted: TreeLevel, ledger: PoolLedger) -> Iterator[Comparison]:
 @lru_cache(maxsize=16)
 def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
     """Return 2 for each pool at a level, 1 for pools below it, 0 for others."""
-    levels = tuple(TreeLevel)
-    finer = levels[levels.index(wanted) + 1 :]
+    finer = tree.levels[tree.levels.index(wanted) + 1 :]
     return tuple(
         _AT_LEVEL if pool.level is wanted else pool.level in finer
         for pool in tree.pools

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.mems import MemoryLayout
 from nri_resmgr.policy.preferences import TreeLevel
@@ -31,8 +32,12 @@ class MachinePart(msgspec.Struct, frozen=True):
 def parts_of(machine: Machine) -> MachinePart:
     """Divide a machine into packages, dies, NUMA nodes and level 3 caches.
 
-    A level that would not divide anything is left out. Also left out are
+    Each part is in the smallest one that has all its CPUs: NUMA nodes can be around
+    packages, as in virtual machines, or inside of them. A level that would not divide
+    anything is left out. Also left out are
 
+    * packages of one core each that share the memory of a node, and level 3 caches of
+      one core each;
     * dies, if each has one cluster of cores only, or if they share the memory of
       one of several nodes, which then divide the package instead. A core of which
       the kernel knows no cluster counts as one: on x86 a cluster is what shares a
@@ -47,7 +52,19 @@ def parts_of(machine: Machine) -> MachinePart:
     packages = tuple(_package(machine, key) for key in range(len(machine.packages)))
     if len(packages) == 1:
         return packages[0]
-    return MachinePart("root", TreeLevel.SYSTEM, machine.online, packages)
+    inner = packages
+    if has_nodes_around_packages(machine):
+        inner = _nodes_around(machine, packages)
+    return MachinePart("root", TreeLevel.SYSTEM, machine.online, inner)
+
+
+def has_nodes_around_packages(machine: Machine) -> bool:
+    """Return whether a NUMA node has CPUs of several packages."""
+    packages = [package.cpus for package in machine.packages]
+    return any(
+        sum(not one.isdisjoint(cpus) for one in packages) > 1
+        for cpus in machine.node_cpus
+    )
 
 
 def memory_at(machine: Machine) -> Mapping[int, NodeSet]:
@@ -65,6 +82,26 @@ def memory_at(machine: Machine) -> Mapping[int, NodeSet]:
             if distance == nearest:
                 found[host] |= NodeSet.of(node)
     return found
+
+
+def _nodes_around(
+    machine: Machine, packages: Sequence[MachinePart]
+) -> tuple[MachinePart, ...]:
+    """Return the parts of a machine of which nodes have several packages."""
+    if all(len(_cores_of(machine, one.cpus)) == 1 for one in packages):
+        return _inner(machine, "root", machine.online)
+    parts: list[MachinePart] = []
+    left = list(packages)
+    for node in _nodes(machine, machine.online):
+        inside = tuple(one for one in left if one.cpus <= node.cpus)
+        if len(inside) > 1:
+            parts.append(replace(node, inner=inside))
+            left = [one for one in left if one not in inside]
+    return (*parts, *left)
+
+
+def _cores_of(machine: Machine, cpus: CpuSet) -> list[Core]:
+    return [core for core in machine.cores if core.cpus <= cpus]
 
 
 def _package(machine: Machine, place: int) -> MachinePart:
@@ -112,12 +149,14 @@ def _inner(machine: Machine, name: str, cpus: CpuSet) -> tuple[MachinePart, ...]
 
 
 def _nodes(machine: Machine, cpus: CpuSet) -> tuple[MachinePart, ...]:
-    here = [node for node in machine.nodes if node.cpus and node.cpus & cpus]
-    if len(here) == 1:
+    here = [node for node in machine.nodes if node.cpus & cpus]
+    if len({node.cpus for node in here}) == 1:
         return ()
-    parts = []
+    parts, seen = [], set[CpuSet]()
     for node in here:
-        if node.memory and node.cpus <= cpus:
+        # Nodes of emulated NUMA have the same CPUs, and are one part.
+        if node.memory and node.cpus <= cpus and node.cpus not in seen:
+            seen.add(node.cpus)
             name = f"NUMA node #{node.id}"
             inner = _caches(machine, name, node.cpus)
             parts.append(MachinePart(name, TreeLevel.NUMA, node.cpus, inner))
@@ -135,7 +174,8 @@ def _caches(machine: Machine, outer: str, cpus: CpuSet) -> tuple[MachinePart, ..
         for number, cache in zip(numbers, caches, strict=True)
         if cache.cpus <= cpus
     ]
-    return tuple(inside) if len(inside) > 1 else ()
+    is_useful = any(len(_cores_of(machine, one.cpus)) > 1 for one in inside)
+    return tuple(inside) if len(inside) > 1 and is_useful else ()
 
 
 class Pool(msgspec.Struct, frozen=True):
@@ -220,6 +260,15 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
         return tuple(pool.depth for pool in self.pools)
 
     @cached_property
+    def levels(self) -> tuple[TreeLevel, ...]:
+        """All levels, from the coarsest on, as they would be nested here."""
+        levels = list(TreeLevel)
+        if has_nodes_around_packages(self.machine):
+            levels.remove(TreeLevel.NUMA)
+            levels.insert(levels.index(TreeLevel.PACKAGE), TreeLevel.NUMA)
+        return tuple(levels)
+
+    @cached_property
     def sharable(self) -> tuple[int, ...]:
         """The CPUs of each pool that may be shared, as a mask, by id."""
         return tuple(pool.sharable.bits for pool in self.pools)
@@ -262,7 +311,7 @@ class PoolTree(msgspec.Struct, frozen=True, eq=False, dict=True):
     def _coarser(self) -> Mapping[TreeLevel, TreeLevel]:
         there, found = {pool.level for pool in self.pools}, self.root.level
         coarser = {}
-        for level in TreeLevel:
+        for level in self.levels:
             coarser[level] = found = level if level in there else found
         return coarser
 

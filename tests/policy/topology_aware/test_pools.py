@@ -210,6 +210,56 @@ socket #0: 1-3 mem 3,17
             "socket #0: 1 mem 0-1",
             id="a node whose CPUs are offline is memory for the others",
         ),
+        pytest.param(
+            "6s2c around=3",
+            """\
+root: 0-11 mem 0-1
+  NUMA node #1: 6-11 mem 1
+    socket #5: 10-11 mem 1
+    socket #4: 8-9 mem 1
+    socket #3: 6-7 mem 1
+  NUMA node #0: 0-5 mem 0
+    socket #2: 4-5 mem 0
+    socket #1: 2-3 mem 0
+    socket #0: 0-1 mem 0""",
+            id="nodes around sockets",
+        ),
+        pytest.param(
+            "4s1c2t around=2",
+            """\
+root: 0-7 mem 0-1
+  NUMA node #1: 2-3,6-7 mem 1
+  NUMA node #0: 0-1,4-5 mem 0""",
+            id="sockets of one core are no level where several share a node",
+        ),
+        pytest.param(
+            "16s1c around=16", "root: 0-15 mem 0", id="and divide no machine of a node"
+        ),
+        pytest.param(
+            "4s2c around=2 memory=0,1Gi",
+            """\
+root: 0-7 mem 1
+  socket #1: 2-3 mem 1
+  socket #0: 0-1 mem 1
+  NUMA node #1: 4-7 mem 1
+    socket #3: 6-7 mem 1
+    socket #2: 4-5 mem 1""",
+            id="sockets of a node without memory are the root's",
+        ),
+        pytest.param(
+            "1s4c emulated=4", "socket #0: 0-3 mem 0-3", id="emulated nodes are one"
+        ),
+        pytest.param(
+            "1s2n2c emulated=2",
+            """\
+socket #0: 0-3 mem 0-3
+  NUMA node #2: 2-3 mem 2-3
+  NUMA node #0: 0-1 mem 0-1""",
+            id="emulated nodes of two real ones are two",
+        ),
+        pytest.param(
+            "1s4c2t l3=1", "socket #0: 0-7 mem 0", id="caches of one core are no level"
+        ),
     ],
 )
 def test_a_tree_follows_its_machine(spec: str, expected: str) -> None:

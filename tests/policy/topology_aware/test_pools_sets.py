@@ -47,12 +47,18 @@ def test_pools_are_found_by_name() -> None:
     [
         pytest.param("1c", "package package package package package", id="one pool"),
         pytest.param("2s1c", "system package package package package", id="sockets"),
+        pytest.param(
+            "4s2c around=2", "system package package numa package", id="around sockets"
+        ),
+        pytest.param(
+            "4s1c around=2", "system numa numa numa numa", id="sockets of one core"
+        ),
         pytest.param("2s2n1c", "system package package numa numa", id="nodes"),
         pytest.param(
             "1s2d2c", "package package die die die", id="dies in a single socket"
         ),
         pytest.param(
-            "2s2c1t l3=1", "system package package package l3cache", id="caches"
+            "2s4c1t l3=2", "system package package package l3cache", id="caches"
         ),
     ],
 )
