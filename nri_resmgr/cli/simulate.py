@@ -24,7 +24,7 @@ from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode, RefusedRequest
 from nri_resmgr.scenario.picture import picture_html, picture_svg
 from nri_resmgr.scenario.play import Player
-from nri_resmgr.scenario.steps import Scenario
+from nri_resmgr.scenario.steps import LeftOut, Scenario
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError, format_cpus
 from nri_resmgr.values.documents import JsonObject, to_plain
@@ -138,10 +138,10 @@ def run(options: argparse.Namespace) -> int:
     if options.picture:
         _draw(found, options.picture)
     if options.against is None:
-        print(show_findings(found, options.output))
+        print(show_findings(found, options.output, scenario.left_out))
         return 0
     other = _play(machine, scenario, options.against, tree)
-    text, differ = show_changes(found, other, options.output)
+    text, differ = show_changes(found, other, options.output, scenario.left_out)
     print(text)
     return int(differ)
 
@@ -169,23 +169,28 @@ def _draw(found: Findings, path: Path) -> None:
         raise NoPicture(path, (error.strerror or str(error)).lower()) from None
 
 
-def show_findings(found: Findings, output: str) -> str:
-    """Format findings as tables, or as JSON."""
+def show_findings(
+    found: Findings, output: str, left_out: Sequence[LeftOut] = ()
+) -> str:
+    """Format findings, and what was left out of the workload, as tables or as JSON."""
     if output == "json":
-        return printable_json(json.dumps(_findings_document(found), indent=2))
-    return "\n\n".join(_sections(found))
+        document = {**_findings_document(found), "left_out": to_plain(left_out)}
+        return printable_json(json.dumps(document, indent=2))
+    return "\n\n".join((*_sections(found), *_left_out(left_out)))
 
 
-def show_changes(first: Findings, second: Findings, output: str) -> tuple[str, bool]:
+def show_changes(
+    first: Findings, second: Findings, output: str, left_out: Sequence[LeftOut] = ()
+) -> tuple[str, bool]:
     """Format the differences; return also whether there are any."""
     changes = changes_between(first, second)
     if output == "json":
-        document = {"format": FORMAT, "changes": to_plain(changes)}
+        plain, left = to_plain(changes), to_plain(left_out)
+        document = {"format": FORMAT, "changes": plain, "left_out": left}
         return printable_json(json.dumps(document, indent=2)), bool(changes)
-    if not changes:
-        return "no difference", False
     rows = ((one.title, one.what, one.before, one.after) for one in changes)
-    return format_changes(_CHANGES, rows, REFUSED), True
+    table = format_changes(_CHANGES, rows, REFUSED) if changes else "no difference"
+    return "\n\n".join((table, *_left_out(left_out))), bool(changes)
 
 
 def _findings_document(found: Findings) -> JsonObject:
@@ -231,6 +236,12 @@ def _sections(found: Findings) -> Iterator[str]:
         yield "\n".join(_headroom(found))
     if scattered := tuple(_scattered(found)):
         yield "\n".join(scattered)
+
+
+def _left_out(objects: Sequence[LeftOut]) -> Iterator[str]:
+    if objects:
+        rows = (printable(f"  {one}: {one.why}") for one in objects)
+        yield "\n".join(("left out", *rows))
 
 
 def _placement(one: PlacedContainer) -> Sequence[str]:

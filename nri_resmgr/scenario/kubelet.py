@@ -86,7 +86,8 @@ def resources_of(row: ContainerRow) -> LinuxResources:
 
 def _oom_score(row: ContainerRow, capacity: Bytes) -> int:
     if row.qos is QosClass.BURSTABLE:
-        return oom_score_adj_of(row.memory or Bytes(0), capacity)
+        memory = (row.memory or 0) + (row.pod_memory or 0)
+        return oom_score_adj_of(Bytes(memory), capacity)
     return _OOM_SCORES[row.qos or QosClass.BEST_EFFORT]
 
 

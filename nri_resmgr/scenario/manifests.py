@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
+
+import msgspec
 
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
+from nri_resmgr.scenario.kinds import (
+    KINDS,
+    TemplatePlace,
+    group_of,
+    has_containers,
+    is_of_kubernetes,
+    is_without_pods,
+    place_of,
+)
 from nri_resmgr.scenario.pods import MOST_REPLICAS, amounts_of_pod, run_of
 from nri_resmgr.scenario.read import read_document
 from nri_resmgr.scenario.rows import ContainerRow, read_texts
-from nri_resmgr.scenario.steps import RunPods, Scenario
+from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario
 
-# Kinds with a pod template, and their key for the number of pods.
-_REPLICAS: Final = {
-    "Deployment": "replicas",
-    "ReplicaSet": "replicas",
-    "StatefulSet": "replicas",
-    "ReplicationController": "replicas",
-    "Job": "parallelism",
-    "DaemonSet": "",
-}
-_KINDS: Final = ("Pod", *_REPLICAS, "List")
+_LIST: Final = "List"
+_MOST_NAMES: Final = 5
+
+
+class _Owned(msgspec.Struct, frozen=True):
+    """The pods of an object, with its kind."""
+
+    kind: str
+    pods: RunPods
 
 
 def read_workload(text: str) -> Scenario:
     """Read a scenario, or the pods of Kubernetes manifests.
 
     Manifests are one or more documents. Kinds without pods, such as Service, are
-    ignored, as are fields without effect on placement.
+    ignored, as are fields without effect on placement. Objects of other kinds, of
+    which pods may come, are left out.
 
     Raises:
         BadSyntax: The text is not YAML.
@@ -41,10 +52,33 @@ def read_workload(text: str) -> Scenario:
             raise BadSetting("$", "a scenario is one document, but there are several")
         document = parts[0] if parts else None
         return read_document(document)
-    steps = [step for n, part in enumerate(parts) for step in _runs(part, f"$[{n}]")]
+    found = [one for n, part in enumerate(parts) for one in _objects(part, f"$[{n}]")]
+    steps = tuple(_apart(one for one in found if isinstance(one, _Owned)))
+    left_out = tuple(one for one in found if isinstance(one, LeftOut))
     if not steps:
-        raise BadSetting("$", f"no manifest has pods; known kinds: {', '.join(_KINDS)}")
-    return Scenario(machine="", document="", steps=tuple(steps))
+        raise BadSetting("$", _without_pods(left_out))
+    return Scenario(machine="", document="", steps=steps, left_out=left_out)
+
+
+def _apart(found: Iterable[_Owned]) -> Iterator[RunPods]:
+    """Yield the steps, with the kind in a name that an object of another kind has."""
+    kinds: dict[tuple[str, str], str] = {}
+    for one in found:
+        key = one.pods.namespace, one.pods.name
+        if kinds.setdefault(key, one.kind) == one.kind:
+            yield one.pods
+        else:
+            name = f"{one.pods.name}-{one.kind.lower()}"
+            yield msgspec.structs.replace(one.pods, name=name)
+
+
+def _without_pods(left_out: Sequence[LeftOut]) -> str:
+    text = f"no manifest has pods; known kinds: {', '.join((*KINDS, _LIST))}"
+    if not left_out:
+        return text
+    names = ", ".join(map(str, left_out[:_MOST_NAMES]))
+    more = len(left_out) - _MOST_NAMES
+    return f"{text}; left out: {names}" + (f" and {more} more" if more > 0 else "")
 
 
 def _documents(text: str) -> list[object]:
@@ -59,19 +93,51 @@ def _documents(text: str) -> list[object]:
     return [document for document in documents if document is not None]
 
 
-def _runs(part: object, path: str) -> Iterator[RunPods]:
+def _objects(
+    part: object, path: str, api: str = "", kind: str = ""
+) -> Iterator[_Owned | LeftOut]:
+    """Yield the pods of an object; *api* and *kind* are those of the list it is in."""
     top = _open(part, path)
-    kind = top.text("kind", "")
-    if kind == "List":
-        for place, item in enumerate(_list(top, "items")):
-            yield from _runs(item, f"{top.at('items')}[{place}]")
-    elif kind == "Pod":
-        yield _run(top, top, 1)
-    elif kind in _REPLICAS:
-        spec = top.open_table("spec")
-        key = _REPLICAS[kind]
-        replicas = spec.number(key, 0, MOST_REPLICAS, 1) if key else 1
-        yield _run(spec.open_table("template"), top, replicas)
+    api, kind = top.text("apiVersion", api), top.text("kind", kind)
+    if kind.endswith(_LIST) and "items" in top.rows:
+        # The items of a PodList, unlike those of a List, may lack their kind.
+        of_items = kind.removesuffix(_LIST)
+        for number, item in enumerate(_list(top, "items")):
+            at = f"{top.at('items')}[{number}]"
+            yield from _objects(item, at, api, of_items)
+    elif place := place_of(group_of(api), kind):
+        yield _pods_at(place, top, api, kind)
+    elif why := _reason(group_of(api), kind, part):
+        yield _left_out(top, api, kind, why)
+
+
+def _pods_at(place: TemplatePlace, top: Table, api: str, kind: str) -> _Owned | LeftOut:
+    holder = top
+    for key in place.holder:
+        holder = holder.open_table(key)
+    if place.reference and place.reference in holder.rows:
+        why = f"its {place.reference} names another object"
+        return _left_out(top, api, kind, why)
+    pod = holder.open_table(place.template) if place.template else holder
+    key = place.replicas
+    replicas = holder.number(key, 0, MOST_REPLICAS, 1) if key else 1
+    return _Owned(kind, _run(pod, top, replicas))
+
+
+def _reason(group: str, kind: str, part: object) -> str:
+    """Return why an object may have pods that are not read; empty if it has none."""
+    if is_without_pods(group, kind):
+        return ""
+    if has_containers(part):
+        return "it has containers, but its kind is not read"
+    return "" if is_of_kubernetes(group) else "its kind is unknown"
+
+
+def _left_out(top: Table, api: str, kind: str, why: str) -> LeftOut:
+    metadata = top.open_table("metadata")
+    name = metadata.text("name", "") or metadata.text("generateName", "")
+    parts = (metadata.text("namespace", ""), name)
+    return LeftOut(api, kind, "/".join(filter(None, parts)), why)
 
 
 def _run(pod: Table, owner: Table, replicas: int) -> RunPods:

@@ -47,7 +47,8 @@ class Player:
     def __init__(self, node: InProcessNode) -> None:
         self._node = node
         self._rows: dict[str, ContainerRow] = {}
-        self._pods_of_run: dict[str, list[str]] = {}
+        # By namespace and name of the step.
+        self._pods_of_run: dict[tuple[str, str], list[str]] = {}
         self._annotations: dict[str, dict[str, str]] = {}  # by pod, before it runs
         self._at = ""
         self._refused: set[str] = set()
@@ -134,22 +135,25 @@ class Player:
                 node.clock.pass_until(node.clock.now + seconds * NANOSECONDS)
 
     def _run(self, step: RunPods) -> None:
-        if step.name in self._pods_of_run:
+        run = step.namespace, step.name
+        if run in self._pods_of_run:
             raise BadSetting(self._at, f"{step.name!r} runs already")
-        pods = self._pods_of_run[step.name] = []
+        pods = self._pods_of_run[run] = []
         for number in range(step.replicas):
             name = step.name if step.replicas == 1 else f"{step.name}-{number}"
             first = next(iter(step.containers.values()))
-            key = f"{first.namespace or 'default'}/{name}"
+            key = f"{step.namespace}/{name}"
             if self._pod(key, first, name):
                 pods.append(key)
                 self._run_containers(key, step)
 
     def _delete(self, name: str) -> None:
-        if name not in self._pods_of_run:
+        runs = [run for run in self._pods_of_run if run[1] == name]
+        if not runs:
             raise BadSetting(self._at, f"no step has run {name!r}")
-        for pod in self._pods_of_run.pop(name):
-            self._end_pod(pod)
+        for run in runs:
+            for pod in self._pods_of_run.pop(run):
+                self._end_pod(pod)
 
     def _run_containers(self, pod: str, step: RunPods) -> None:
         for name, row in step.containers.items():

@@ -10,6 +10,7 @@ import msgspec
 
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.table import Table
+from nri_resmgr.scenario.pod_level import PodContainers, completed, inheriting
 from nri_resmgr.scenario.rows import ContainerRow, read_amount, read_texts, read_value
 from nri_resmgr.scenario.steps import RunPods
 from nri_resmgr.topology import HugePages
@@ -21,6 +22,7 @@ from nri_resmgr.values import (
 )
 
 _NO_CPU: Final = MilliCpus(0)
+_NO_AMOUNTS: Final = ContainerRow()
 _PAGES: Final = "hugepages-"
 _CONTAINER: Final = (
     *("name", "requests", "limits", "resources", "restartPolicy"),
@@ -30,7 +32,7 @@ MOST_REPLICAS: Final = 100_000
 
 
 def qos_of(containers: Collection[ContainerRow]) -> QosClass:
-    """Return the QoS class of a pod.
+    """Return the QoS class of a pod, from its own amounts or those of its containers.
 
     Source:
         Kubernetes, "Pod Quality of Service Classes".
@@ -68,7 +70,10 @@ def amounts_of_pod(table: Table) -> ContainerRow | None:
     Raises:
         BadSetting: The first mistake.
     """
-    return _amounts(table) if table.rows.get("resources") else None
+    if not table.rows.get("resources"):
+        return None
+    found = _given_amounts(table)
+    return None if found == _NO_AMOUNTS else found
 
 
 def run_of(
@@ -93,33 +98,26 @@ def run_of(
         called = table.name("name")
         if called in rows:
             raise BadSetting(table.at("name"), f"container {called} exists already")
-        rows[called] = about.over(_inheriting(_container(table), own))
-    qos = qos_of(rows.values() if own is None else (own,))
+        rows[called] = about.over(_container(table))
+    names = [one.name("name") for one in first]
     # With "Always" it is a sidecar, which keeps running.
-    once = (one for one in first if one.text("restartPolicy", "") != "Always")
+    once = {one.name("name") for one in first if one.text("restartPolicy") != "Always"}
+    if own is not None:
+        members = PodContainers(
+            [(rows[key], key not in once) for key in names],
+            [row for key, row in rows.items() if key not in names],
+        )
+        own = completed(own, members)
+        rows = {key: inheriting(row, own, members) for key, row in rows.items()}
+    qos = qos_of(rows.values() if own is None else (own,))
     return RunPods(
         name=name,
         containers={
             key: msgspec.structs.replace(row, qos=qos, request=row.request or _NO_CPU)
             for key, row in rows.items()
         },
-        once=frozenset(one.name("name") for one in once),
+        once=frozenset(once),
         replicas=replicas,
-    )
-
-
-def _inheriting(row: ContainerRow, own: ContainerRow | None) -> ContainerRow:
-    # The kubelet gives a container without limits those of its pod, and one without a
-    # CPU request its limit.
-    if own is None:
-        return row
-    limit = row.limit or own.limit
-    return msgspec.structs.replace(
-        row,
-        request=limit if row.request is None else row.request,
-        limit=limit,
-        memory_limit=row.memory_limit or own.memory_limit,
-        of_pod=own,
     )
 
 
@@ -139,21 +137,26 @@ def _environment(table: Table) -> Iterator[tuple[str, str]]:
 
 
 def _amounts(table: Table) -> ContainerRow:
+    found = _given_amounts(table)
+    # A limit without a request is the request as well.
+    return msgspec.structs.replace(
+        found,
+        request=found.limit if found.request is None else found.request,
+        memory=found.memory_limit if found.memory is None else found.memory,
+    )
+
+
+def _given_amounts(table: Table) -> ContainerRow:
     # Kubernetes has both below "resources"; a scenario may omit that key.
     holder = table
     if "resources" in table.rows:
         holder = table.table("resources", "requests", "limits", "claims")
     requests, limits = holder.open_table("requests"), holder.open_table("limits")
-    cpu_limit = read_amount(limits, "cpu", parse_cpus)
-    memory_limit = read_amount(limits, "memory", parse_bytes)
-    # A limit without a request is the request as well.
-    cpu = read_amount(requests, "cpu", parse_cpus)
-    memory = read_amount(requests, "memory", parse_bytes)
     return ContainerRow(
-        request=cpu_limit if cpu is None else cpu,
-        limit=cpu_limit,
-        memory=memory_limit if memory is None else memory,
-        memory_limit=memory_limit,
+        request=read_amount(requests, "cpu", parse_cpus),
+        limit=read_amount(limits, "cpu", parse_cpus),
+        memory=read_amount(requests, "memory", parse_bytes),
+        memory_limit=read_amount(limits, "memory", parse_bytes),
         hugepages=_hugepages(limits) or None,
     )
 

@@ -61,6 +61,8 @@ class ContainerRow(msgspec.Struct, frozen=True):
         started: UNIX nanoseconds.
         present: The pinning in force, ``0-3 on 0 with 512``.
         of_pod: The amounts that its pod itself has (``spec.resources``).
+        pod_memory: Its part of the pod's memory that no container requests, which
+            counts in its OOM score.
     """
 
     qos: QosClass | None = None
@@ -85,6 +87,7 @@ class ContainerRow(msgspec.Struct, frozen=True):
     started: int | None = None
     present: str | None = None
     of_pod: ContainerRow | None = None
+    pod_memory: Bytes | None = None
 
     def over(self, known: ContainerRow) -> ContainerRow:
         """Return *known* with the given values of this row."""
@@ -126,7 +129,7 @@ ROW_KEYS: Final = (
     *(
         name.replace("_", "-")
         for name in ContainerRow.__struct_fields__
-        if name not in ("qos", "request", "of_pod")
+        if name not in ("qos", "request", "of_pod", "pod_memory")
     ),
 )
 

@@ -78,9 +78,15 @@ class RunPods(msgspec.Struct, frozen=True):
     once: frozenset[str] = frozenset()
     replicas: int = 1
 
+    @property
+    def namespace(self) -> str:
+        """The namespace of the pods."""
+        first = next(iter(self.containers.values()))
+        return first.namespace or "default"
+
 
 class Delete(msgspec.Struct, frozen=True):
-    """Delete all pods that one step ran."""
+    """Delete all pods that the steps of a name ran, in all namespaces."""
 
     name: str
 
@@ -147,14 +153,34 @@ Step: TypeAlias = (
 )
 
 
+class LeftOut(msgspec.Struct, frozen=True):
+    """A Kubernetes object that was not read, although it may make pods.
+
+    Attributes:
+        api: Its ``apiVersion``.
+        title: Its name, with the namespace if it has one; empty without a name.
+        why: The reason, as a sentence about the object.
+    """
+
+    api: str
+    kind: str
+    title: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.kind or 'object'} {self.title or 'without a name'} ({self.api})"
+
+
 class Scenario(msgspec.Struct, frozen=True):
     """A node and the steps on it.
 
     Attributes:
         machine: The spec of a synthetic machine; empty if given elsewhere.
         document: The text of a configuration; empty if given elsewhere.
+        left_out: The objects of manifests that were not read.
     """
 
     machine: str
     document: str
     steps: tuple[Step, ...]
+    left_out: tuple[LeftOut, ...] = ()

@@ -52,6 +52,37 @@ def test_a_deployment_is_simulated(tmp_path: Path) -> None:
     assert "default/web-1/app" in picture.read_text()
 
 
+def test_what_is_left_out_of_a_workload_is_named(tmp_path: Path) -> None:
+    hidden = "\\u001b[8m"
+    service = (
+        "apiVersion: serving.knative.dev/v1\nkind: Service\n"
+        f'metadata: {{name: "x{hidden}", namespace: shop}}\n'
+        "spec: {template: {spec: {containers: [{image: x}]}}}\n"
+    )
+    workload = write(tmp_path / "web.yaml", f"{DEPLOYMENT}---\n{service}")
+    config = write(tmp_path / "config.yaml", document())
+    words = ("simulate", "--topology", "2s2n2c2t", workload, "--config-file", config)
+
+    table, changes = nri_resmgr(*words), nri_resmgr(*words, "--against", config)
+    found = nri_resmgr(*words, "-o", "json")
+    compared = nri_resmgr(*words, "--against", config, "-o", "json")
+
+    section = (
+        "\n\nleft out\n  Service shop/x\\x1b[8m (serving.knative.dev/v1): "
+        "it has containers, but its kind is not read\n"
+    )
+    assert table.stdout.endswith(section)
+    assert changes.stdout == f"no difference{section}"
+    (row,) = json.loads(found.stdout)["left_out"]
+    assert row == {
+        "api": "serving.knative.dev/v1",
+        "kind": "Service",
+        "title": "shop/x\x1b[8m",
+        "why": "it has containers, but its kind is not read",
+    }
+    assert json.loads(compared.stdout)["left_out"] == [row]
+
+
 def test_nothing_is_granted_by_a_policy_that_pins_nothing(tmp_path: Path) -> None:
     workload = write(tmp_path / "web.yaml", DEPLOYMENT.replace("cpu: 2", "cpu: 200"))
     none = "apiVersion: config.nri/v1alpha1\nkind: NonePolicy\n"

@@ -1,0 +1,191 @@
+"""Manifests of Kubernetes: which kinds are read, which are left out by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from nri_resmgr.config import BadSetting
+from nri_resmgr.scenario.manifests import read_workload
+from nri_resmgr.scenario.node import InProcessNode
+from nri_resmgr.scenario.play import Player
+from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario
+from nri_resmgr.topology.synthetic import parse_spec
+
+SPEC = "spec: {containers: [{name: app}]}"
+POD = f"{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, {SPEC}}}"
+TEMPLATE = f"template: {{{SPEC}}}"
+UNREAD = "it has containers, but its kind is not read"
+UNKNOWN = "its kind is unknown"
+
+
+def manifest(api: str, kind: str, rest: str = "", name: str = "web") -> str:
+    inner = f", {rest}" if rest else ""
+    return f"{{apiVersion: {api}, kind: {kind}, metadata: {{name: {name}}}{inner}}}"
+
+
+def read(*documents: str) -> Scenario:
+    return read_workload("\n---\n".join(documents))
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "rest", "pods"),
+    [
+        pytest.param("v1", "Pod", SPEC, 1, id="pod"),
+        pytest.param(
+            "apps/v1",
+            "Deployment",
+            f"spec: {{replicas: 3, {TEMPLATE}}}",
+            3,
+            id="deployment",
+        ),
+        pytest.param("apps/v1", "DaemonSet", f"spec: {{{TEMPLATE}}}", 1, id="daemons"),
+        pytest.param(
+            "v1",
+            "ReplicationController",
+            f"spec: {{replicas: 2, {TEMPLATE}}}",
+            2,
+            id="replication controller",
+        ),
+        pytest.param(
+            "batch/v1",
+            "Job",
+            f"spec: {{parallelism: 2, {TEMPLATE}}}",
+            2,
+            id="job",
+        ),
+        pytest.param(
+            "batch/v1",
+            "CronJob",
+            f"spec: {{jobTemplate: {{spec: {{parallelism: 2, {TEMPLATE}}}}}}}",
+            2,
+            id="one run of a cron job",
+        ),
+        pytest.param(
+            "argoproj.io/v1alpha1",
+            "Rollout",
+            f"spec: {{replicas: 2, {TEMPLATE}}}",
+            2,
+            id="rollout",
+        ),
+        pytest.param("v1", "PodTemplate", TEMPLATE, 1, id="template"),
+        pytest.param(
+            "v1",
+            "PodList",
+            f"items: [{{metadata: {{name: web}}, {SPEC}}}]",
+            1,
+            id="list",
+        ),
+    ],
+)
+def test_the_pods_of_a_kind_are_read(api: str, kind: str, rest: str, pods: int) -> None:
+    found = read(manifest(api, kind, rest))
+    (step,) = found.steps
+
+    assert isinstance(step, RunPods)
+    assert (step.name, [*step.containers], step.replicas) == ("web", ["app"], pods)
+    assert found.left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "rest", "why"),
+    [
+        pytest.param(
+            "serving.knative.dev/v1",
+            "Service",
+            f"spec: {{{TEMPLATE}}}",
+            UNREAD,
+            id="a Service of Knative",
+        ),
+        pytest.param(
+            "batch.volcano.sh/v1alpha1",
+            "Job",
+            f"spec: {{tasks: [{{{TEMPLATE}}}]}}",
+            UNREAD,
+            id="a Job of another group",
+        ),
+        pytest.param(
+            "apps/v1",
+            "Deploymnt",
+            f"spec: {{{TEMPLATE}}}",
+            UNREAD,
+            id="a misspelled kind",
+        ),
+        pytest.param("apps/v1", "Deploiment", "", UNKNOWN, id="one without a spec"),
+        pytest.param(
+            "example.k8s.io/v1", "Fleet", SPEC, UNREAD, id="in a group of Kubernetes"
+        ),
+        pytest.param(
+            "cert-manager.io/v1", "Certificate", "", UNKNOWN, id="no template"
+        ),
+        pytest.param(
+            "jobset.x-k8s.io/v1", "JobSet", "", UNKNOWN, id="a group like Kubernetes'"
+        ),
+        pytest.param(
+            "argoproj.io/v1alpha1",
+            "Rollout",
+            "spec: {workloadRef: {kind: Deployment, name: web}}",
+            "its workloadRef names another object",
+            id="a template in another object",
+        ),
+    ],
+)
+def test_other_objects_with_pods_are_left_out_by_name(
+    api: str, kind: str, rest: str, why: str
+) -> None:
+    one = manifest(api, kind, rest)
+    alone, listed = read(POD, one), read(POD, manifest("v1", "List", f"items: [{one}]"))
+
+    assert alone.left_out == listed.left_out == (LeftOut(api, kind, "web", why),)
+    assert len(alone.steps) == len(listed.steps) == 1
+
+
+@pytest.mark.parametrize(
+    ("api", "kind", "rest"),
+    [
+        ("v1", "Service", "spec: {ports: [{port: 80}]}"),
+        ("v1", "ConfigMap", "data: {pod: 'spec: {containers: []}'}"),
+        ("apps/v1", "ControllerRevision", f"data: {{{SPEC}}}"),
+        ("networking.k8s.io/v1", "Ingress", ""),
+        ("policy/v1", "PodDisruptionBudget", ""),
+    ],
+)
+def test_kinds_without_pods_are_ignored(api: str, kind: str, rest: str) -> None:
+    found = read(POD, manifest(api, kind, rest))
+
+    assert (len(found.steps), found.left_out) == (1, ())
+
+
+def test_an_object_without_kind_and_name_is_left_out() -> None:
+    (one,) = read(POD, "{apiVersion: v1, metadata: {namespace: shop}}").left_out
+
+    assert (one.title, one.why) == ("shop", UNKNOWN)
+    assert str(one) == "object shop (v1)"
+
+
+def test_only_objects_that_are_left_out_are_a_mistake_that_names_them() -> None:
+    fleets = [manifest("a.io/v1", "Fleet", name=f"f{n}") for n in range(7)]
+
+    with pytest.raises(BadSetting) as raised:
+        read(*fleets)
+
+    named = ", ".join(f"Fleet f{n} (a.io/v1)" for n in range(5))
+    assert str(raised.value).endswith(f"List; left out: {named} and 2 more")
+
+
+def test_objects_of_the_same_name_are_kept_apart() -> None:
+    job = f"spec: {{jobTemplate: {{spec: {{{TEMPLATE}}}}}}}"
+    other = POD.replace("name: web", "name: web, namespace: shop")
+    node = InProcessNode(parse_spec("1s1n4c1t"), "")
+    Player(node).play(read(POD, manifest("batch/v1", "CronJob", job), other))
+
+    pods = Counter(f"{pod.namespace}/{pod.name}" for pod in node.pods.values())
+    assert pods == Counter(["default/web", "default/web-cronjob", "shop/web"])
+
+
+def test_two_objects_of_a_kind_with_the_same_name_are_a_mistake() -> None:
+    node = InProcessNode(parse_spec("1s1n4c1t"), "")
+
+    with pytest.raises(BadSetting, match="'web' runs already"):
+        Player(node).play(read(POD, POD))
