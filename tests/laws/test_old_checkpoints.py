@@ -204,10 +204,13 @@ def test_a_resize_that_nobody_decided_is_decided_at_the_start() -> None:
 
 def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
     spec = DOCUMENTS["StaticPlusPolicy"][0]
-    history = History(policy_of("StaticPlusPolicy", spec, "1s1n4c1t"))
-    history.create(one("web", 500))
-    history.create(one("log", 500))
+    history = History(policy_of("StaticPlusPolicy", spec, "1s2n4c1t"))
+    # Of equal age, so that their names have the order in which they overflow.
+    history.create(one("api", 1000))
+    history.create(one("batch", 3000))
+    history.resize("api", guaranteed(500))
+    history.create(one("bus", 500))
     history.create(one("db", 1500))
-    history.create(one("cache", 1000))
+    history.create(one("dns", 2000))
 
     check_restarts(history)
