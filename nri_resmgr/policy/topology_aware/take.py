@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from nri_resmgr.policy.cpus import (
+    CpuPriority,
     CpuRequest,
     CpusExhausted,
+    PrioritySets,
     allocate_cpus,
     release_cpus,
 )
@@ -15,8 +18,9 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import PoolShort
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
-from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
 from nri_resmgr.policy.topology_aware.state import NodeView
+from nri_resmgr.topology import CoreKind
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, NodeSet
 
@@ -135,15 +139,35 @@ def _pick(
     even = demand.spec.preferences.pick_by_hints and not keep
     if even and (cpus := _spread_over(hints, demand, free, view)):
         return cpus, "hints"
+    priority, classes = demand.priority, None
+    if demand.spec.preferences.cpu_priority is None:
+        priority, classes = _usual_classes(view.tree, priority)
     request = CpuRequest(
         count=demand.count - len(keep),
         free=free - keep,
         held=keep,
         near=near,
-        priority=demand.priority,
+        priority=priority,
+        classes=classes,
     )
     pick = allocate_cpus(request, machine)
     return keep | pick.cpus, pick.level
+
+
+@lru_cache(maxsize=16)
+def _usual_classes(
+    tree: PoolTree, priority: CpuPriority
+) -> tuple[CpuPriority, PrioritySets | None]:
+    """Return the priority of a container without an annotation, and its classes.
+
+    If the settings have none, efficient cores come last where there are others: exclusive CPUs are
+    for work that waits for its CPU.
+    """
+    machine = tree.machine
+    if priority is not CpuPriority.ANY or len(machine.kinds) == 1:
+        return priority, None
+    efficient = machine.online - machine.cpus_of_kind(CoreKind.PERFORMANCE)
+    return CpuPriority.NORMAL, PrioritySets(low=efficient)
 
 
 def _asked(demand: Demand, view: NodeView) -> CpuSet:
