@@ -208,7 +208,7 @@ def test_a_tree_says_what_is_granted_in_each_pool() -> None:
         "TopologyAwarePolicy",
         "reservedResources: {cpu: 'cpuset:0'}",
         {"guaranteed": 2, "memory": "1Gi"},
-        {"burstable": "500m", "limit": 700},
+        {"burstable": "500m", "limit": "700m"},
         {"burstable": "200m", "namespace": "kube-system"},
         {
             "burstable": 1,

@@ -29,6 +29,7 @@ class MemoryShort(PolicyError):
         promised: Granted to others that are confined to them, in bytes.
         reserved: The part of `promised` that is reservations.
         strict: Whether the request excludes other kinds of memory.
+        advice: Replaces `helps`, where a policy has tried what helps.
     """
 
     title: str
@@ -39,6 +40,7 @@ class MemoryShort(PolicyError):
     promised: Bytes
     reserved: Bytes
     strict: bool
+    advice: str = ""
 
     @property
     def most(self) -> Bytes:
@@ -67,11 +69,11 @@ class MemoryShort(PolicyError):
         return tuple(helps or ["use a node with more memory"])
 
     def __str__(self) -> str:
+        advice = self.advice or "to help, " + ", or ".join(self.helps)
         return (
             f"{self.title} asks for {bytes_text(self.wanted)} of "
             f"{_pages(self.page_size)} on nodes {self.nodes}; they hold "
-            f"{bytes_text(self.capacity)}, {self._granted()}; "
-            f"to help, {', or '.join(self.helps)}"
+            f"{bytes_text(self.capacity)}, {self._granted()}; {advice}"
         )
 
     def _granted(self) -> str:

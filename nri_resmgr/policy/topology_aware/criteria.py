@@ -116,8 +116,7 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
         return comparisons
     limit, capacities = spec.limit, ledger.free_capacities
     if limit and spec.qos is _BURSTABLE and limit > min(capacities):
-        fits = [free >= limit for free in capacities]
-        comparisons.append((Criterion.BURSTABLE_LIMIT, fits))
+        comparisons.append((Criterion.BURSTABLE_LIMIT, _up_to(limit, capacities)))
     if demand.asks_priority:
         # A default does not go before fewer memory nodes: all containers have it, and
         # most of them would leave their nodes for it.
@@ -171,10 +170,18 @@ def _by_memory(
         yield Criterion.MEMORY_OFFER, LazyScores(memory.fits)
     if limit_above_request(demand.spec):
         if (limit := demand.spec.memory_limit) is not None:
-            yield Criterion.MEMORY_LIMIT, [one >= limit for one in memory.capacities]
+            yield Criterion.MEMORY_LIMIT, _up_to(limit, memory.capacities)
         elif level is None:
             # The largest pool is the root, which would override a requested level.
             yield Criterion.MEMORY_LIMIT, memory.capacities
+
+
+def _up_to(limit: int, capacities: Sequence[int]) -> Scores:
+    """Score pools by how much of a limit they have; those with all of it are equal.
+
+    Where no pool has all of it, a small one would leave the container far below.
+    """
+    return [one if one < limit else limit for one in capacities]  # noqa: FURB136 - min() is far slower
 
 
 def _wanted_level(demand: Demand, view: NodeView) -> TreeLevel | None:

@@ -1,4 +1,4 @@
-"""Refusals of the topology-aware policy: what was asked, what is free, what helps."""
+"""Refusals of the topology-aware policy: what was asked, and what is free."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from nri_resmgr.policy.mems import MemoryShort, bytes_text
-from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
+from nri_resmgr.policy.topology_aware.demand import Demand
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages
@@ -66,23 +66,30 @@ class PoolShort(PolicyError):
 class NoPoolFits(PolicyError):
     """No pool can grant what a container asks for.
 
-    *tried* are pools that were tried, with the sentence that says why they failed; the
-    other fields are parts of the message.
+    Attributes:
+        title: Of the container.
+        asked: Text of what it asks for.
+        free: Text of what is free.
+        tried: Pools that were tried, with the sentence that says why they failed.
+        short: Set where a pool failed for its memory.
+        lacks_memory: Whether all pools did.
+        advice: What would help. Only an error that leaves the policy has it: finding it
+            costs several placements.
     """
 
     title: str
     asked: str
     free: str
     tried: tuple[tuple[str, str], ...]
-    helps: tuple[str, ...]
+    short: MemoryShort | None = None
+    lacks_memory: bool = False
+    advice: str = ""
 
     def __str__(self) -> str:
         shown = list(dict.fromkeys(why for _, why in self.tried))[:_MOST_SHOWN]
         tried = "".join(f"; {why}" for why in shown)
-        return (
-            f"{self.title} asks for {self.asked}; {self.free}{tried}; "
-            f"to help, {', or '.join(self.helps)}"
-        )
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.title} asks for {self.asked}; {self.free}{tried}{advice}"
 
 
 def count_of_cpus(count: int, sort: str = "") -> str:
@@ -122,10 +129,8 @@ def refusal(demand: Demand, view: NodeView, tried: Sequence[Failure]) -> NoPoolF
         # The last pool tried is the largest, or as short as all others.
         free=short[-1].supply if lacks_memory else _free(demand, view),
         tried=() if lacks_memory else failure_texts(tried),
-        helps=(
-            *(short[-1].helps if lacks_memory else _helps(demand, view)),
-            *_help_of_annotations(demand),
-        ),
+        short=short[-1] if short else None,
+        lacks_memory=lacks_memory,
     )
 
 
@@ -157,22 +162,3 @@ def _free(demand: Demand, view: NodeView) -> str:
         isolated = ledger.free_isolated(view.tree.root)
         free += f", and {count_of_cpus(len(isolated), 'isolated ')}"
     return free
-
-
-def _helps(demand: Demand, view: NodeView) -> list[str]:
-    helps = ["stop containers on this node"]
-    most = len(view.tree.root.sharable)
-    if demand.count > most:
-        helps = [f"ask for at most {count_of_cpus(most)}"]
-    if demand.count and demand.kind is not CpuKind.SHARED:
-        helps.append("annotate it with prefer-shared-cpus")
-    return helps
-
-
-def _help_of_annotations(demand: Demand) -> list[str]:
-    helps = []
-    if demand.require_isolated:
-        helps.append("do not require isolated CPUs")
-    if demand.spec.preferences.strict_hints:
-        helps.append("do not make its topology hints strict")
-    return helps or ['set "onFailure: shared" to run it on shared CPUs']

@@ -80,9 +80,14 @@ class PoolPlacement(msgspec.Struct, frozen=True):
 
 
 def place(
-    demand: Demand, view: NodeView, offers: Iterable[FormerGrant] = ()
+    demand: Demand,
+    view: NodeView,
+    offers: Iterable[FormerGrant] = (),
+    advise: Callable[[PolicyError], None] | None = None,
 ) -> PoolPlacement:
     """Find a place for a new container, at the first legal one of *offers* if any.
+
+    *advise* adds to an error what would help.
 
     Raises:
         PolicyError: No pool can take it, and the settings or its annotations
@@ -94,6 +99,8 @@ def place(
     try:
         return find_place(demand, view)
     except PolicyError as error:
+        if advise:
+            advise(error)
         strict = demand.require_isolated or demand.spec.preferences.strict_hints
         if view.settings.on_failure is OnFailure.REFUSE or strict:
             raise

@@ -36,20 +36,18 @@ from nri_resmgr.policy.topology_aware.adopt import (
     former_places_of,
     restore_places,
 )
+from nri_resmgr.policy.topology_aware.advice import Change, advise, advise_pod
 from nri_resmgr.policy.topology_aware.claims import (
-    claim_titles,
     devices_of,
     prepare_claim,
 )
 from nri_resmgr.policy.topology_aware.demand import (
-    AT_ROOT,
     RESERVED_POOL,
     CpuKind,
     Demand,
     demand_of,
 )
 from nri_resmgr.policy.topology_aware.exclusive_cpus import (
-    check_class_requests,
     exclusive_grants,
     host_use_of,
 )
@@ -63,6 +61,7 @@ from nri_resmgr.policy.topology_aware.memory import (
     end_cold_start,
     size_of,
 )
+from nri_resmgr.policy.topology_aware.new_container import place_new
 from nri_resmgr.policy.topology_aware.now_fits import improve
 from nri_resmgr.policy.topology_aware.overheads import (
     account_overhead,
@@ -78,7 +77,6 @@ from nri_resmgr.policy.topology_aware.pins import (
 from nri_resmgr.policy.topology_aware.place import (
     FormerGrant,
     PoolPlacement,
-    place,
     resize,
 )
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
@@ -90,13 +88,14 @@ from nri_resmgr.policy.topology_aware.settings import (
 )
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState, claim_id
 from nri_resmgr.policy.topology_aware.views import ranking, uses_of
-from nri_resmgr.policy.topology_aware.whole_pods import demands_of, reserve_places
+from nri_resmgr.policy.topology_aware.whole_pods import (
+    PlacedPod,
+    demands_of,
+    reserve_places,
+)
 from nri_resmgr.policy.views import Candidate, CpuRoom, PoolUse, Reservation
 from nri_resmgr.policy.whole_pods import (
-    DeviatingContainer,
     PodPlacement,
-    check_announced,
-    deviation,
     mode_for,
     names_announced,
     reason_of_overhead,
@@ -232,29 +231,8 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def created(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Place a container that is about to be created."""
         left = self.lose(state, state.ledger.preceding(spec))
-        slot = (spec.pod, spec.name)
-        demand = demand_of(spec, self.settings)
-        is_strict = self.settings.place_pods is PodPlacement.STRICT
-        has_claim = demand.kind is CpuKind.CLAIMED
-        if is_strict and not has_claim and demand.kind not in AT_ROOT:
-            check_announced(spec, left.announced)
-        offers = []
-        if reserved := left.reserved_places.get(slot):
-            zone = left.memory.zone_of(reserved.id)
-            offers.append(FormerGrant(left.grants[reserved.id], zone))
-            left = left.release_places(slot)
-        if former := left.former_places.get((spec.pod, spec.slot)):
-            # The predecessor may have been resized; a restart undoes that.
-            grant = replace(former, fraction=demand.fraction)
-            offers.append(FormerGrant(grant))
-        placement = place(demand, left.view(self.settings), offers)
-        if has_claim and not placement.detail:
-            placement = replace(placement, detail=claim_titles(spec.claims, state))
-        if spec.preferences.cpu_class or spec.preferences.irq:
-            check_class_requests(spec, placement.grant, self.settings.cpu_classes)
-        is_other = placement.rule is not Rule.OLD_PLACE and not has_claim
-        if reserved and is_other:
-            placement = self._deviating(placement, spec)
+        new = place_new(spec, left, self.settings)
+        left, placement = new.left, new.found
         # The runtime only knows the shares of a container that is being created.
         sent = pinning(0, 0, spec.present.shares)
         placed, pin = apply_placement(spec, placement, sent, left, self.settings)
@@ -287,26 +265,23 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             placed = replace(placed, ledger=placed.ledger.put(spec, pin.over(sent)))
         return placed, pin, others
 
-    def _deviating(self, found: PoolPlacement, spec: ContainerSpec) -> PoolPlacement:
-        """Refuse or note a container that deviates from its pod's annotation."""
-        if self.settings.place_pods is PodPlacement.STRICT:
-            raise DeviatingContainer(spec.title)
-        return replace(found, detail=deviation(spec.title))
-
     def updated(self, state: State, spec: ContainerSpec) -> Decision[State]:
         """Resize a container, or adopt one that is unknown."""
         if spec.id not in state.ledger:
             return self._adopt_one(state, spec)
         known = state.ledger.entries[spec.id]
-        former = FormerGrant(state.grants[spec.id], state.memory.zone_of(spec.id))
-        left = state.take_back(spec.id)
-        demand = demand_of(spec, self.settings)
-        if _same(demand, demand_of(known.spec, self.settings)):
-            placement = PoolPlacement(
-                rule=Rule.UNCHANGED, grant=former.grant, memory=state.memory
+        try:
+            placement = self._resized(spec, state)
+        except PolicyError as error:
+            advise(
+                error,
+                spec,
+                lambda change: self._resized(
+                    change.edit(spec), change.settle(state, spec.pod, spec.id)
+                ),
             )
-        else:
-            placement = resize(demand, former, left.view(self.settings), known.spec)
+            raise
+        left = state.take_back(spec.id)
         placed, pin = apply_placement(
             spec, placement, known.last_sent, left, self.settings
         )
@@ -317,6 +292,15 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         timers = cold_start_timers(found, after)
         # The whole pin, sent before or not: the kubelet may have changed it since.
         return Decision(after, reasons, pin, updates, timers=timers)
+
+    def _resized(self, spec: ContainerSpec, state: State) -> PoolPlacement:
+        known, grant = state.ledger.spec_of(spec.id), state.grants[spec.id]
+        demand = demand_of(spec, self.settings)
+        if _same(demand, demand_of(known, self.settings)):
+            return PoolPlacement(Rule.UNCHANGED, grant, state.memory)
+        former = FormerGrant(grant, state.memory.zone_of(spec.id))
+        view = state.take_back(spec.id).view(self.settings)
+        return resize(demand, former, view, known)
 
     def _beside(
         self, spec: ContainerSpec, sent: Pin, placed: State, pin: Pin
@@ -378,6 +362,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             found = reserve_places(state.close(pod), pod, demands, settings)
         except PolicyError as error:
             if mode is PodPlacement.STRICT:
+                advise_pod(error, lambda change: self._reserved(event, change, state))
                 raise
             alone = self._overhead_alone(state, event)
             reason = Reason(Rule.FELL_BACK, pod, detail=str(error))
@@ -393,6 +378,19 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         why = f"{reasons[0].title} needs its CPUs"
         others = self._of_displaced(found.displaced, why, after)
         return self.settled(state, after, (*reasons, *others), moved)
+
+    def _reserved(
+        self, event: PodCreated, change: Change, state: State
+    ) -> PlacedPod | None:
+        """Reserve the places of a pod after a change; None where it needs none."""
+        if change.relaxes:
+            return None
+        changed = replace(event, expected=tuple(map(change.edit, event.expected)))
+        demands = demands_of(changed, self.settings)
+        left = change.settle(state, event.pod).close(event.pod)
+        if not demands:
+            return None
+        return reserve_places(left, event.pod, demands, self.settings)
 
     def claim_prepared(self, state: State, event: ClaimPrepared) -> Decision[State]:
         """Give a claim exclusive CPUs of the NUMA nodes that it names."""

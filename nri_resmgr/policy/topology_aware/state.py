@@ -184,6 +184,18 @@ class TopologyAwareState(KnowsContainers, frozen=True):
         others = {key: names for key, names in left.announced.items() if key != pod}
         return replace(left, former_places=former_places, announced=others)
 
+    def alone(self, pod: str, container: str = "") -> TopologyAwareState:
+        """Return the state as if all had stopped but a container, which may be new.
+
+        Of what is reserved only the places of its pod are left.
+        """
+        gone = [key for key in self.ledger.entries if key != container]
+        others = (slot for slot in self.reserved_places if slot[0] != pod)
+        left = self.release_places(*others).take_back(*gone)
+        for uid in self.claims:
+            left = left.drop_claim(uid)
+        return replace(left, ledger=left.ledger.drop(*gone))
+
 
 def place_id(slot: Slot) -> str:
     """Return the id of a reserved place, which its grants have."""

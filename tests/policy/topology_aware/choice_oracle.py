@@ -84,7 +84,7 @@ class Referee:
             limit = spec.limit
             yield (
                 "burstable-limit",
-                self.by(lambda pool: self.shared(pool) >= limit, a, b),
+                self.by(lambda pool: min(self.shared(pool), limit), a, b),
             )
         if self.demand.count and spec.preferences.cpu_priority in EXTREMES:
             yield "cpu-priority", self.by(self.has_priority, a, b)
@@ -134,7 +134,7 @@ class Referee:
         }
         criterion = "memory-capacity-for-limit"
         if (limit := spec.memory_limit) is not None:
-            yield criterion, self.by(lambda one: capacity[one.id] >= limit, a, b)
+            yield criterion, self.by(lambda one: min(capacity[one.id], limit), a, b)
         elif spec.limit:
             yield criterion, self.by(lambda one: capacity[one.id], a, b)
 

@@ -1,0 +1,162 @@
+"""Advice in refusals: changes that would help, each tried before it is named."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final, TypeAlias
+
+import msgspec
+from msgspec.structs import replace
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.mems import BASE_PAGES, MemoryShort, bytes_text
+from nri_resmgr.policy.topology_aware.errors import NoPoolFits, count_of_cpus
+from nri_resmgr.policy.topology_aware.memory import limit_above_request
+from nri_resmgr.policy.topology_aware.state import TopologyAwareState
+from nri_resmgr.values import ONE_CPU, Bytes, MilliCpus, PolicyError, QosClass
+
+State: TypeAlias = TopologyAwareState
+
+NOTHING_HELPS: Final = "no single change of it helps on this node"
+
+Edit: TypeAlias = Callable[[ContainerSpec], ContainerSpec]
+
+
+def _unchanged(spec: ContainerSpec) -> ContainerSpec:
+    return spec
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A change after which a refused request may be accepted.
+
+    Attributes:
+        text: What to do, as an imperative.
+        edit: Changes the container, or each of a pod.
+        stops: Whether all other containers are stopped.
+        relaxes: Whether the settings place what does not fit all the same.
+    """
+
+    text: str
+    edit: Edit = _unchanged
+    stops: bool = False
+    relaxes: bool = False
+
+    def settle(self, state: State, pod: str, container: str = "") -> State:
+        """Return the state that a container, known or new, is to be placed in."""
+        return state.alone(pod, container) if self.stops else state
+
+
+def _preferring(**fields: bool) -> Edit:
+    def edit(spec: ContainerSpec) -> ContainerSpec:
+        return replace(spec, preferences=replace(spec.preferences, **fields))
+
+    return edit
+
+
+_STOP: Final = Change("stop containers on this node", stops=True)
+_STOP_MEMORY: Final = Change("stop containers that have memory there", stops=True)
+_SHARED: Final = Change(
+    "annotate it with prefer-shared-cpus", edit=_preferring(shared=True)
+)
+_SOFT: Final = Change(
+    'set "placePods: soft" to place its containers one by one', relaxes=True
+)
+_OF_CONTAINERS: Final = (
+    _SHARED,
+    Change("annotate it with prefer-isolated-cpus", edit=_preferring(isolated=True)),
+    Change("do not require isolated CPUs", edit=_preferring(require_isolated=False)),
+    Change(
+        "do not make its topology hints strict", edit=_preferring(strict_hints=False)
+    ),
+    Change('set "onFailure: shared" to run it on shared CPUs', relaxes=True),
+)
+
+Place: TypeAlias = Callable[[Change], object]
+"""Places a refused request after a change, or raises a `PolicyError`."""
+
+
+def advise(error: PolicyError, spec: ContainerSpec, place: Place) -> None:
+    """Add to the refusal of a container what would help.
+
+    All is tried by itself: where two changes are needed, neither is named.
+    """
+    if not isinstance(error, NoPoolFits | MemoryShort):
+        return
+    accepts = partial(_accepts, place)
+    helps = [one.text for one in _of_memory(error) if accepts(one)]
+    lacks_memory = isinstance(error, MemoryShort) or error.lacks_memory
+    stop = _STOP_MEMORY if lacks_memory else _STOP
+    if accepts(stop):
+        helps.append(stop.text)
+    elif not lacks_memory and (most := _most_cpus(spec, accepts)):
+        helps.append(_at_most(most).text)
+    helps += [one.text for one in _OF_CONTAINERS if accepts(one)]
+    error.advice = _sentence(helps)
+
+
+def advise_pod(error: PolicyError, place: Place) -> None:
+    """Add to the refusal of a pod that is placed as a whole what would help."""
+    if isinstance(error, NoPoolFits):
+        changes = (_STOP, _SHARED, _SOFT)
+        helps = [one.text for one in changes if _accepts(place, one)]
+        error.advice = _sentence(helps)
+
+
+def _accepts(place: Place, change: Change) -> bool:
+    try:
+        place(change)
+    except PolicyError:
+        return False
+    return True
+
+
+def _sentence(helps: list[str]) -> str:
+    return f"to help, {', or '.join(helps)}" if helps else NOTHING_HELPS
+
+
+def _of_memory(error: NoPoolFits | MemoryShort) -> Iterator[Change]:
+    short = error if isinstance(error, MemoryShort) else error.short
+    if short is None or not short.most:
+        return
+    most, page = short.most, short.page_size
+    pages = "" if page == BASE_PAGES else f" of {bytes_text(page)} huge pages"
+    text = f"ask for at most {bytes_text(most, down=True)}{pages}"
+    if pages:
+        yield Change(text, partial(_with_pages, page, most))
+    else:
+        yield Change(text, partial(_with_memory, most))
+
+
+def _with_memory(most: Bytes, spec: ContainerSpec) -> ContainerSpec:
+    limit = spec.memory_limit
+    # A limit above the request may stay.
+    if limit is not None and not limit_above_request(spec):
+        limit = min(limit, most)
+    request = min(spec.memory_request, most)
+    return replace(spec, memory_request=request, memory_limit=limit)
+
+
+def _with_pages(page: Bytes, most: Bytes, spec: ContainerSpec) -> ContainerSpec:
+    hugepages = tuple(
+        replace(one, count=min(one.count, most // page)) if one.size == page else one
+        for one in spec.hugepages
+    )
+    return replace(spec, hugepages=hugepages)
+
+
+def _most_cpus(spec: ContainerSpec, accepts: Callable[[Change], bool]) -> int:
+    """Return the most whole CPUs, fewer than now, that it gets; 0 if it gets none."""
+    fewer = range(1, -(-spec.request // ONE_CPU))
+    return bisect_left(fewer, 1, key=lambda count: not accepts(_at_most(count)))
+
+
+def _at_most(count: int) -> Change:
+    return Change(f"ask for at most {count_of_cpus(count)}", partial(_with_cpus, count))
+
+
+def _with_cpus(count: int, spec: ContainerSpec) -> ContainerSpec:
+    request = MilliCpus(ONE_CPU * count)
+    limit = request if spec.qos is QosClass.GUARANTEED else spec.limit
+    return replace(spec, request=request, limit=limit)
