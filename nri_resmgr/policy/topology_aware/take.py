@@ -160,8 +160,8 @@ def _usual_classes(
 ) -> tuple[CpuPriority, PrioritySets | None]:
     """Return the priority of a container without an annotation, and its classes.
 
-    If the settings have none, efficient cores come last where there are others: exclusive CPUs are
-    for work that waits for its CPU.
+    If the settings have none, efficient cores come last where there are others:
+    exclusive CPUs are for work that waits for its CPU.
     """
     machine = tree.machine
     if priority is not CpuPriority.ANY or len(machine.kinds) == 1:
