@@ -7,11 +7,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from nri_resmgr.app.policies.build import host_warnings
+from nri_resmgr.app.policies.fitting import fitted, left_out
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
 from nri_resmgr.cli.documents import add_files, name_of, read_document
@@ -35,7 +36,7 @@ from nri_resmgr.kubelet.sockets import (
     kubelet_dir,
     why_no_devices,
 )
-from nri_resmgr.policy.views import PoolUse
+from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values.printable import printable, printable_json
 from nri_resmgr.values.shorten import shortened
@@ -149,9 +150,13 @@ def check(
     returns why its kubelet reports no devices of containers.
     """
 
+    def build(config: PolicyConfig) -> ViewedPolicy[Any]:
+        fits_here = fitted(config, machine)
+        return kind_named(config.kind).build(fits_here, machine, tree)
+
     def fits(config: PolicyConfig) -> None:
         # Both raise for mistakes that only show on a machine.
-        kind_named(config.kind).build(config, machine, tree)
+        build(config)
         host_warnings(config, machine, tree, no_devices)
 
     if isinstance(text, UnreadableFile):
@@ -161,8 +166,10 @@ def check(
         mistakes = tuple(_mistake(one, positions.of(one)) for one in found.mistakes)
         return CheckResult(file, None, mistakes, found.is_complete)
     config = found.config
-    policy = kind_named(config.kind).build(config, machine, tree)
-    warnings = (*config.warnings, *host_warnings(config, machine, tree, no_devices))
+    policy = build(config)
+    missing = ((one.path, one.why) for one in left_out(config, machine))
+    found_there = host_warnings(config, machine, tree, no_devices)
+    warnings = (*config.warnings, *missing, *found_there)
     unused = ((path, _INEFFECTIVE) for path in config.ineffective)
     return CheckResult(
         file,

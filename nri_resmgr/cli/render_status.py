@@ -245,6 +245,8 @@ def _configuration(found: JsonObject) -> Iterator[str]:
         yield _row("", f"refused at {error['when']} from {where}: {error['why']}")
     if found["ineffective"]:
         yield _row("", f"no effect: {', '.join(found['ineffective'])}")
+    for one in found["leftOut"]:
+        yield _row("", f"left out: {one['path']}: {one['why']}")
 
 
 def _cluster(found: JsonObject | None) -> Iterator[str]:

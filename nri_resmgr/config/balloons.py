@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.config.balloon_types import (
     BalloonTypeConfig,
@@ -49,6 +50,7 @@ from nri_resmgr.config.table import (
     read_flag,
     read_texts,
 )
+from nri_resmgr.values import CpuSet
 from nri_resmgr.values.scheduling import SchedulingClass
 
 _NO_CPUS: Final = (
@@ -167,6 +169,30 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
                 ("preferFarFromDevices", one.far_from),
             )
             for place, name in enumerate(names)
+        )
+
+    @property
+    def named_cpus(self) -> tuple[tuple[str, CpuSet], ...]:
+        """Paths of lists of CPUs, with the CPUs."""
+        of_types = ((f"{one.path}.cpus", CpuSet.union(one.cpus)) for one in self.types)
+        return (*super().named_cpus, *((path, one) for path, one in of_types if one))
+
+    def without_cpus(self, gone: CpuSet) -> Self:
+        """Leave CPUs out of all lists; a type without any other is like one of none."""
+        types = tuple(
+            replace(one, cpus=tuple(left for cpus in one.cpus if (left := cpus - gone)))
+            for one in self.types
+        )
+        return replace(super().without_cpus(gone), types=types)
+
+    def without_sizes(self) -> Self:
+        """Leave out the numbers of CPUs that a machine can be too small for."""
+        types = tuple(
+            replace(one, cpus=(), min_cpus=0, min_balloons=0) for one in self.types
+        )
+        smaller = super().without_sizes()
+        return replace(
+            smaller, types=types, reserved_exact=False, reserved_per_socket=False
         )
 
     def types_of_cpu_class(self, name: str) -> tuple[str, ...]:

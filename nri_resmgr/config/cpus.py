@@ -9,7 +9,7 @@ import msgspec
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.table import Table
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import BadQuantity, CpuSet, InputError, parse_cpus
+from nri_resmgr.values import NO_CPUS, BadQuantity, CpuSet, InputError, parse_cpus
 
 AVAILABLE: Final = "$.spec.availableResources.cpu"
 RESERVED: Final = "$.spec.reservedResources.cpu"
@@ -154,12 +154,25 @@ def _available(choice: KnownCpus | None, machine: Machine) -> CpuSet | int:
     return available
 
 
-def absent_cpus(choice: CpuChoice | None, machine: Machine) -> str:
-    """Describe the CPUs of a list of available ones that *machine* does not have now.
+def listed_cpus(choice: CpuChoice | None) -> CpuSet:
+    """Return the CPUs of a list; none for other choices."""
+    return choice.cpus if isinstance(choice, Listed) else NO_CPUS
 
-    They count as soon as they are there, so that nodes can share one list.
+
+def without_cpus(choice: CpuChoice | None, gone: CpuSet) -> CpuChoice | None:
+    """Leave CPUs out of a list; None where no other one is in it."""
+    if not listed_cpus(choice) & gone:
+        return choice
+    left = listed_cpus(choice) - gone
+    return Listed(left) if left else None
+
+
+def absent_cpus(named: CpuSet, machine: Machine) -> str:
+    """Describe the CPUs that a document names and *machine* does not have now.
+
+    They count as soon as they are there.
     """
-    if not isinstance(choice, Listed) or not (absent := choice.cpus - machine.online):
+    if not (absent := named - machine.online):
         return ""
     offline = absent & machine.present
     found = [

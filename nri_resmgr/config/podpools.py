@@ -5,9 +5,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.pinned import PINNED_FIELDS, PinnedConfig
@@ -84,6 +85,10 @@ class PodpoolsPolicyConfig(PinnedConfig, frozen=True):
     kind: ClassVar[str] = "PodpoolsPolicy"
 
     pools: tuple[PodpoolConfig, ...] = ()
+
+    def without_sizes(self) -> Self:
+        """Leave out the pools and the reserved CPUs: all pods share all CPUs."""
+        return replace(super().without_sizes(), pools=())
 
 
 def read_podpools_policy(top: Table) -> PodpoolsPolicyConfig:

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.classes.isolation.exclusivity import Exclusivity
-from nri_resmgr.config.cpus import CpuChoice
+from nri_resmgr.config.cpus import (
+    AVAILABLE,
+    RESERVED,
+    CpuChoice,
+    listed_cpus,
+    without_cpus,
+)
 from nri_resmgr.config.table import Fields, Table, read_choice
+from nri_resmgr.values import CpuSet
 
 if TYPE_CHECKING:
     from nri_resmgr.classes.memory.qos import MemoryQosConfig
@@ -20,6 +28,8 @@ if TYPE_CHECKING:
     from nri_resmgr.config.rdt import RdtUse
 
 CONTROL: Final = "control"
+
+_RESERVED: Final = "reserved"  # the field of those that reserve CPUs
 
 AGENT: Final = "agent"
 """Of documents of all kinds; `read_agent_use` reads it."""
@@ -168,6 +178,25 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     def publishes(self) -> bool:
         """Whether the cluster gets to know anything of the node."""
         return self.publish != PublishUse() or bool(self.published_classes)
+
+    @property
+    def named_cpus(self) -> tuple[tuple[str, CpuSet], ...]:
+        """Paths of lists of CPUs, with the CPUs."""
+        # Policies of other packages may have reserved CPUs, too.
+        rows = ((AVAILABLE, self.available), (RESERVED, getattr(self, _RESERVED, None)))
+        return tuple((path, cpus) for path, one in rows if (cpus := listed_cpus(one)))
+
+    def without_cpus(self, gone: CpuSet) -> Self:
+        """Leave CPUs out of all lists; where no other is left, the default counts."""
+        fields = ("available", _RESERVED)
+        choices = {key: getattr(self, key) for key in fields if hasattr(self, key)}
+        left = {key: without_cpus(one, gone) for key, one in choices.items()}
+        return self if left == choices else replace(self, **left)
+
+    def without_sizes(self) -> Self:
+        """Leave out the numbers of CPUs that a machine can be too small for."""
+        fields = ("available", _RESERVED)
+        return replace(self, **{key: None for key in fields if hasattr(self, key)})
 
     def types_of_cpu_class(self, name: str) -> tuple[str, ...]:  # noqa: ARG002 - for those that override
         """Return the names of the types of pools with a CPU class."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.policy_config import (
@@ -77,6 +78,35 @@ class StaticPoolsPolicyConfig(PolicyConfig, frozen=True):
     pin_memory: bool = False
     publish_resources: bool = True
     pools: tuple[StaticPoolConfig, ...] = ()
+
+    @property
+    def named_cpus(self) -> tuple[tuple[str, CpuSet], ...]:
+        """Paths of lists of CPUs, with the CPUs."""
+        lists = (one for pool in self.pools for one in pool.lists)
+        return tuple((f"{one.path}.cpus", one.cpus) for one in lists)
+
+    def without_cpus(self, gone: CpuSet) -> Self:
+        """Leave CPUs out of all lists.
+
+        The built-in pool without any has the CPUs that no other pool has, as by
+        default.
+        """
+        pools = [_without(pool, gone) for pool in self.pools]
+        left = tuple(
+            pool
+            for pool in pools
+            if pool.name != SHARED or any(one.cpus for one in pool.lists)
+        )
+        return replace(self, pools=left)
+
+    def without_sizes(self) -> Self:
+        """Leave out the pools: all containers share all CPUs."""
+        return replace(self, pools=())
+
+
+def _without(pool: StaticPoolConfig, gone: CpuSet) -> StaticPoolConfig:
+    lists = tuple(replace(one, cpus=one.cpus - gone) for one in pool.lists)
+    return replace(pool, lists=lists)
 
 
 def read_static_pools_policy(top: Table) -> StaticPoolsPolicyConfig:

@@ -51,7 +51,12 @@ def state_of(daemon: DaemonView) -> JsonObject:
             "oldestSeconds": round(pending.oldest_record_seconds, 3),
         },
         "policy": daemon.policy.policy.kind,
-        "configuration": _configuration(daemon.configuration()),
+        "configuration": {
+            **_configuration(daemon.configuration()),
+            "leftOut": [
+                {"path": one.path, "why": one.why} for one in daemon.policy.left_out
+            ],
+        },
         "cluster": _cluster(daemon),
         "observability": [
             {"name": one.name, "value": one.value, "source": one.source}

@@ -95,7 +95,7 @@ async def hotplug(daemon: Daemon) -> None:
     if daemon.hotplug is None:
         # Kept after a fault: what has changed meanwhile is found by comparison.
         watch = await in_thread(lambda: HotplugWatch(daemon.tree, daemon.kinds))
-        daemon.hotplug = HotplugFollower(watch.poll, daemon.policy.change_machine)
+        daemon.hotplug = HotplugFollower(watch.poll_often, daemon.policy.change_machine)
     await daemon.hotplug.follow()
 
 

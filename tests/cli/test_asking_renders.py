@@ -192,6 +192,11 @@ def test_without_containers_there_is_no_table_of_them() -> None:
             "               no effect: $.spec.x, $.spec.y",
             id="what has no effect is named",
         ),
+        pytest.param(
+            {"configuration": {"leftOut": [{"path": "$.spec.x", "why": "no CPU 9"}]}},
+            "               left out: $.spec.x: no CPU 9",
+            id="what is left out is named",
+        ),
     ],
 )
 def test_the_summary(changes: dict[str, Any], line: str) -> None:

@@ -57,6 +57,21 @@ slow         balloon type  -     -         -      -
     )
 
 
+def test_cpus_that_are_offline_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "static.yaml"
+    spec = "{reservedResources: {cpu: 'cpuset:0,3'}}"
+    path.write_text(f"{HEAD}kind: StaticPolicy\nspec: {spec}\n")
+    status = main(["check", "--topology", "1s4c offline=3", str(path)])
+
+    assert status == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        f"{path}:3:28: warning: $.spec.reservedResources.cpu: "
+        "CPU 3 is offline; used as soon as it is there"
+    )
+
+
 def test_pools_stand_below_what_they_are_a_part_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

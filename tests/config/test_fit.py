@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.policies.build import host_warnings
+from nri_resmgr.app.policies.fitting import left_out
 from nri_resmgr.app.policies.static import KIND
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
@@ -170,7 +170,7 @@ def test_listed_cpus_that_are_online_are_available_and_all_others_named(
             KIND.build(config, machine, None)
         return
     settings = KIND.build(config, machine, None).settings
-    warnings = host_warnings(config, machine, None)
+    missing = [(one.path, one.why) for one in left_out(config, machine)]
 
     assert set(settings.available) == listed & online
     named = [
@@ -182,4 +182,4 @@ def test_listed_cpus_that_are_online_are_available_and_all_others_named(
         else "",
     ]
     why = f"{', '.join(filter(None, named))}; used as soon as it is there"
-    assert warnings == (((AVAILABLE, why),) if any(named) else ())
+    assert missing == ([(AVAILABLE, why)] if any(named) else [])

@@ -293,6 +293,7 @@ async def test_a_refused_configuration_is_reported(tmp_path: Path) -> None:
         "accepted": "2023-11-14T22:13:20.500Z",
         "generation": 3,
         "ineffective": ["$.spec.x"],
+        "leftOut": [],
         "rejected": 2,
         "error": {
             "source": "file",

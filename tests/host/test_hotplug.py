@@ -242,3 +242,28 @@ def test_this_machine_has_no_hotplug_between_two_looks() -> None:
     watch = HotplugWatch(HostTree())
 
     assert (watch.poll(), watch.unsettled) == (None, None)
+
+
+def test_online_cpus_are_looked_at_often_and_all_else_seldom() -> None:
+    host = Host.of(PLAIN)
+    watch = HotplugWatch(host)
+    host.reads.clear()
+    assert watch.poll_often() is None
+    assert host.reads == [f"{SYSTEM}/cpu/online"]
+
+    machine = host.become(f"{PLAIN} offline=3")
+    assert watch.poll_often() == machine
+
+    machine = host.become(f"{PLAIN} offline=3 dram=1x4Gi")
+    found = [watch.poll_often() for _ in range(10)]
+    assert [one for one in found if one is not None] == [machine]
+
+
+def test_what_could_not_be_read_is_read_again_at_once() -> None:
+    host = Host.of(f"{PLAIN} offline=3")
+    watch = HotplugWatch(host)
+    host.files[f"{SYSTEM}/cpu/online"] = "0-3"  # and node 1 lacks CPU 3 still
+    assert watch.poll_often() is None
+    machine = host.become(PLAIN)
+
+    assert watch.poll_often() == machine

@@ -12,9 +12,9 @@ from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
 
-# The kernel moves the tasks of a removed CPU at once. What remains is to use added
-# CPUs, which is not urgent.
-INTERVAL: Final = 10.0  # seconds
+# The kernel moves the tasks of a removed CPU at once; where their cpuset has no other
+# one, to any CPUs.
+INTERVAL: Final = 1.0  # seconds
 
 
 class HotplugFollower:

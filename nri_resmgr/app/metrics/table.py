@@ -146,6 +146,10 @@ CONFIGURATION_OK: Final = _gauge(
 CONFIGURATIONS_REJECTED: Final = _counter(
     "nri_resmgr_configurations_rejected_total", "Rejected configurations."
 )
+CONFIGURATION_LEFT_OUT: Final = _gauge(
+    "nri_resmgr_configuration_left_out",
+    "Parts of the configuration that do not count, as the machine lacks their CPUs.",
+)
 WOULD_CHANGE: Final = _gauge(
     "nri_resmgr_configuration_would_change_containers",
     "Containers that the cluster's document in mode DryRun would pin otherwise.",

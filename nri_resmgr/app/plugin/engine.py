@@ -224,7 +224,7 @@ class Engine:
         policy = self._build(config, machine)
         old = self.state if policy.kind == self.policy.kind else policy.start()
         decision = policy.decide(old, Synchronized((*self._present(machine), *more)))
-        if config is not self.config:
+        if config is not self.config and machine == self.machine:
             self._check_claims(policy, decision.state)
         if not may_lose:
             check_losses(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
@@ -42,6 +43,13 @@ from nri_resmgr.app.plugin.specs import SpecReader
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.app.plugin.translate import adjustment_of
 from nri_resmgr.app.plugin.unobeyed_report import UnobeyedReport
+from nri_resmgr.app.policies.fitting import (
+    LeftOut,
+    fitted,
+    left_out,
+    note_left_out,
+    put_in_force,
+)
 from nri_resmgr.app.requests import RequestSource
 from nri_resmgr.app.running.delivery import ByRuntime, PinDelivery
 from nri_resmgr.app.running.updates import pin_in, updates_of
@@ -125,6 +133,7 @@ class ResourcePolicy:
         class_hosts: The known classes of the host.
         foreign_pins: Pins that the kubelet requests.
         vm_pods: The present pods in virtual machines.
+        left_out: What of the configuration the machine does not have now.
     """
 
     configuration: ActiveConfiguration
@@ -140,9 +149,12 @@ class ResourcePolicy:
     ) -> None:
         self._options = plugin_options
         self._machine = machine
+        self._config = config or TopologyAwareConfig()
+        self.left_out = left_out(self._config, machine)
+        note_left_out((), self.left_out)
         self._engine = Engine(
             machine,
-            config or TopologyAwareConfig(),
+            fitted(self._config, machine),
             tree,
             plugin_options.why_no_devices,
         )
@@ -360,8 +372,8 @@ class ResourcePolicy:
 
     @property
     def config(self) -> PolicyConfig:
-        """The configuration in force."""
-        return self._engine.config
+        """The configuration in force, with what is `left_out` at present."""
+        return self._config
 
     @property
     def policy(self) -> ViewedPolicy[KnowsContainers]:
@@ -419,7 +431,10 @@ class ResourcePolicy:
                 that it may; likewise.
             PlacesChanged: The same of places that containers know.
         """
-        self._rebuild(config, self._usable(), may_lose=config.allow_loss)
+        fits = fitted(config, self._machine)
+        usable, may_lose = self._usable(), config.allow_loss
+        self._rebuild(config, fits, machine=usable, may_lose=may_lose)
+        self._note_left_out(left_out(config, self._machine))
         if self.claims.conflict:
             self._take_claimed()  # it may leave their CPUs alone
 
@@ -429,7 +444,8 @@ class ResourcePolicy:
         Raises:
             ResmgrError: As `reconfigure`.
         """
-        pins = self._engine.would_pin(config, self._usable())
+        fits = fitted(config, self._machine)
+        pins = self._engine.would_pin(fits, self._usable())
         return tuple(
             WouldChange(key, entry.spec.title, now, then)
             for key, entry in self.state.ledger.entries.items()
@@ -439,13 +455,20 @@ class ResourcePolicy:
     def change_machine(self, machine: Machine) -> None:
         """Put another machine in force: CPUs or memory came or went.
 
+        What the configuration says of CPUs that are not there is left out.
+
         Raises:
-            BadSetting: The configuration does not fit the machine. The previous one
-                stays in force; the next configuration is tried with the new one.
+            BadSetting: A policy of another package fits no part of its configuration.
         """
         self._machine = machine
+        config, usable = self._config, self._usable()
         # The CPUs are gone already, whoever had them.
-        self._rebuild(self.config, self._usable(), may_lose=True)
+        rebuild = partial(self._rebuild, config, machine=usable, may_lose=True)
+        self._note_left_out(put_in_force(config, machine, rebuild))
+
+    def _note_left_out(self, now: tuple[LeftOut, ...]) -> None:
+        note_left_out(self.left_out, now)
+        self.left_out = now
 
     def begin_claims(self, table: ClaimTable) -> None:
         """Begin with the claims that an earlier process knew.
@@ -511,7 +534,7 @@ class ResourcePolicy:
         if cpus == claims.taken and not more:
             claims.conflict = ""
             return ()
-        machine, config = self._engine.machine, self.config
+        machine, config = self._engine.machine, self._engine.config
         try:
             usable = without_cpus(self._machine, cpus)
             decision = self._engine.rebuild(config, usable, may_lose=True, more=more)
@@ -690,9 +713,16 @@ class ResourcePolicy:
         return self._engine.wanted(container)
 
     def _rebuild(
-        self, config: PolicyConfig, machine: Machine, *, may_lose: bool
+        self,
+        config: PolicyConfig,
+        fits: PolicyConfig,
+        *,
+        machine: Machine,
+        may_lose: bool,
     ) -> None:
-        decision = self._engine.rebuild(config, machine, may_lose=may_lose)
+        """Put a configuration in force, by what of it fits the machine."""
+        decision = self._engine.rebuild(fits, machine, may_lose=may_lose)
+        self._config = config
         self._specs.change_machine(machine)
         # The setters hold the policy and the machine.
         self._classes = self._new_classes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nri_resmgr.config import AVAILABLE, PolicyConfig, absent_cpus
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import WhyNoDevices
@@ -40,7 +40,7 @@ def host_warnings(
     tree: Tree | None,
     why_no_devices: WhyNoDevices = str,
 ) -> tuple[tuple[str, str], ...]:
-    """Return what a host supports only in part of CPUs, classes and host settings.
+    """Return what a host supports only in part of classes and host settings.
 
     *why_no_devices* is called where the configuration names devices of containers.
 
@@ -52,8 +52,6 @@ def host_warnings(
         BadSetting: The host does not support a setting at all.
         HostError: A file of the host cannot be read.
     """
-    absent = absent_cpus(config.available, machine)
-    found: tuple[tuple[str, str], ...] = ((AVAILABLE, absent),) if absent else ()
     classes = (config.cpu_classes, config.rdt, config.blockio)
     memory = (config.memory_qos, config.memory_policy)
     has_defaults = (config.interrupts, config.exclusivity) == (("*",), "cpuset")
@@ -61,8 +59,8 @@ def host_warnings(
         one is not None for one in (*classes, *memory)
     )
     if not config.preferred_devices and (tree is None or is_default):
-        return found
+        return ()
     # Late: on the start path, and few configurations have any of these.
     from nri_resmgr.app.policies.host_fit import fit_host
 
-    return (*found, *fit_host(config, machine, tree, why_no_devices))
+    return tuple(fit_host(config, machine, tree, why_no_devices))

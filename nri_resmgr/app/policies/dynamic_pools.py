@@ -46,7 +46,7 @@ class DynamicPoolsKind(PolicyKind[DynamicPoolsPolicyConfig]):
         # The kernel balances no load over isolated CPUs, which a pool would need.
         ordinary = available - machine.isolated or available
         reserved = reserved or ordinary.lowest(1)
-        if not ordinary - reserved:
+        if config.reserved is not None and not ordinary - reserved:
             why = f"no CPU of {available} is left for pools; reserve fewer"
             raise BadSetting("$.spec.reservedResources.cpu", why)
         pools = {one.name: _pool(one) for one in config.pools}

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from nri_resmgr.host.machine.discovery import NO_MEMORY_KINDS, read_machine
 from nri_resmgr.host.paths import CPU_ROOT, NODE_ROOT
-from nri_resmgr.host.tree import Tree, naming_root
+from nri_resmgr.host.tree import Tree, UnreadableHostFile, naming_root
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine, MemoryKind
 from nri_resmgr.values import HostError
@@ -27,6 +27,9 @@ _SETS: Final = (
 _ZONES: Final = "/proc/zoneinfo"
 _ZONE: Final = r"Node \d+, zone.*"
 _PRESENT: Final = r" present +\d+"
+
+# What else changes is looked at once in so many frequent polls.
+_ALL_AT: Final = 10
 
 # A folder per block of memory, for processes that may not read the zones.
 _BLOCKS: Final = "/sys/devices/system/memory"
@@ -87,6 +90,21 @@ class HotplugWatch:
         self._memory_kinds = memory_kinds
         self._known = read_fingerprint(tree)
         self.unsettled: HostError | None = None
+        self._calls = 0
+
+    def poll_often(self) -> Machine | None:
+        """Poll if online CPUs have changed, and at every tenth call.
+
+        Nobody should be left on a CPU that is gone; the rest is not urgent.
+        """
+        self._calls += 1
+        (online, *_), _ = self._known
+        is_due = self.unsettled is not None or self._calls % _ALL_AT == 0
+        try:
+            is_due = is_due or self._tree.read(_SETS[0]) != online
+        except UnreadableHostFile:
+            is_due = True  # which reports it
+        return self.poll() if is_due else None
 
     def poll(self) -> Machine | None:
         """Return the present machine, if it has changed since the last model.

@@ -57,8 +57,8 @@ class DynamicPoolsSettings(msgspec.Struct, frozen=True):
 
     @property
     def free(self) -> CpuSet:
-        """The CPUs of all pools but the reserved one."""
-        return self.available - self.reserved
+        """The CPUs of all pools but the reserved one; its only CPU if none is left."""
+        return self.available - self.reserved or self.reserved
 
     def reserves_for(self, spec: ContainerSpec) -> bool:
         """Return whether a container runs in the reserved pool by default."""

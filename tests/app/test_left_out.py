@@ -1,0 +1,96 @@
+"""CPUs that a document names, and the machine does not have at present."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.topology.synthetic import parse_spec
+from tests.app.node import Node, config, running_node
+
+# 2 sockets of 4 cores with 2 threads: CPU 0 with 8, and so on.
+WHOLE = "2s4c2t"
+LESS = f"{WHOLE} offline=1-4,8,12"
+RESERVED = "{reservedResources: {cpu: 'cpuset:0,8'}}"
+WHY = "CPU 8 is offline; used as soon as it is there"
+PATH = "$.spec.reservedResources.cpu"
+
+
+def reserved(node: Node) -> str:
+    """Return the CPUs that are reserved now."""
+    pools = node.plugin.policy.pools(node.plugin.state)
+    return next(str(pool.cpus) for pool in pools if pool.kind == "reserved")
+
+
+async def test_a_reserved_cpu_that_goes_is_left_out_until_it_returns(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, WHOLE, RESERVED) as node:
+        await node.run("web", 2)
+        await node.run("log", 0.2)
+        with capture_logs() as lines:
+            node.plugin.change_machine(parse_spec(LESS))
+        online = parse_spec(LESS).online
+        for name in ("db", "cache", "batch"):
+            await node.run(name, 2)
+
+        assert [str(one) for one in node.plugin.left_out] == [f"{PATH}: {WHY}"]
+        assert [one for one in lines if one["event"] == "configuration.left-out"] == [
+            {
+                "event": "configuration.left-out",
+                "path": PATH,
+                "why": WHY,
+                "log_level": "error",
+            }
+        ]
+        pins = node.plugin.policy.pins(node.plugin.state)
+        assert all(pin.cpus and pin.cpus <= online for pin in pins.values())
+        exclusive = node.plugin.policy.exclusive_cpus(node.plugin.state)
+        assert [len(cpus) for cpus in exclusive.values()] == [2, 2, 2, 2]
+
+        with capture_logs() as lines:
+            node.plugin.change_machine(parse_spec(WHOLE))
+        assert node.plugin.left_out == ()
+        assert [one["event"] for one in lines if "configuration" in one["event"]] == [
+            "configuration.counts-again"
+        ]
+        assert reserved(node) == "0,8"
+
+
+async def test_with_no_reserved_cpu_left_the_default_is_reserved(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, WHOLE, RESERVED) as node:
+        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=0,8"))
+
+        assert reserved(node) == "1"
+
+
+async def test_a_document_can_be_changed_while_a_cpu_of_it_is_offline(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, WHOLE, RESERVED) as node:
+        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=8"))
+        text = config("{reservedResources: {cpu: 'cpuset:1,8'}}")
+        node.plugin.reconfigure(parse_config(text))
+        with pytest.raises(BadSetting, match="this machine has no CPU 99"):
+            node.plugin.reconfigure(
+                parse_config(config("{reservedResources: {cpu: 'cpuset:1,99'}}"))
+            )
+
+        assert reserved(node) == "1"
+        assert [str(one) for one in node.plugin.left_out] == [f"{PATH}: {WHY}"]
+
+
+async def test_sizes_that_do_not_fit_any_more_are_left_out(tmp_path: Path) -> None:
+    spec = "{reservedResources: {cpu: 12}}"
+    async with running_node(tmp_path, WHOLE, spec) as node:
+        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=4-15"))
+
+        assert [str(one) for one in node.plugin.left_out] == [
+            f"{PATH}: expected 1 to 4 CPUs (available, not isolated), not 12"
+        ]
+        assert reserved(node) == "0"
