@@ -150,14 +150,14 @@ class ResourcePolicy:
         self._options = plugin_options
         self._machine = machine
         self._config = config or TopologyAwareConfig()
-        self.left_out = left_out(self._config, machine)
-        note_left_out((), self.left_out)
         self._engine = Engine(
             machine,
             fitted(self._config, machine),
             tree,
             plugin_options.why_no_devices,
         )
+        self.left_out: tuple[LeftOut, ...] = ()
+        self._note_left_out(left_out(self._config, machine))
         self._tree = tree
         self._specs = SpecReader(
             machine, self._engine.known, self._engine.in_pod, tree, plugin_options
