@@ -7,6 +7,7 @@ from functools import partial
 from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.observing.sessions import SessionState
 from nri_resmgr.app.running.by_cgroup import ByCgroup
+from nri_resmgr.app.running.overwrites import Overwrites
 from nri_resmgr.app.running.series import PinWrite
 from nri_resmgr.app.verification.drift import Finding, Verdict, differences_of
 from nri_resmgr.app.verification.inspection import Inspection
@@ -57,11 +58,33 @@ def _verification_of(daemon: Daemon) -> Verification:
     when = VerificationOptions(options.verify_interval, options.verify_repair == "yes")
     count = observers.metrics.drift if observers.metrics else None
     report = DriftReport(observers.history, count, lambda: daemon.kubelet)
-    if isinstance(delivery := daemon.policy.delivery, ByCgroup):
-        delivery.overwrites.on_found = partial(_report_overwrite, daemon, report)
-    return Verification(
+    verification = Verification(
         daemon.policy, Inspection(daemon.tree), observers.history, report, when
     )
+    if isinstance(delivery := daemon.policy.delivery, ByCgroup):
+        _follow(delivery.overwrites, daemon, report, verification)
+    return verification
+
+
+def _follow(
+    overwrites: Overwrites,
+    daemon: Daemon,
+    report: DriftReport,
+    verification: Verification,
+) -> None:
+    """Report what is written again without a round."""
+    overwrites.on_found = partial(_report_overwrite, daemon, report)
+    overwrites.on_contested = partial(_report_contested, daemon, report, verification)
+    verification.is_contested = overwrites.is_contested
+
+
+def _report_contested(
+    daemon: Daemon, report: DriftReport, verification: Verification, container: str
+) -> None:
+    entry = daemon.policy.state.ledger.entries.get(container)
+    if entry is not None:
+        report.contested(container, entry.spec.title)
+        verification.wake()  # for its verdict
 
 
 def _report_overwrite(

@@ -32,6 +32,10 @@ def methods(running: RunningDaemon) -> list[str]:
     return [one.method for one in running.runtime.records]
 
 
+def verdicts(running: RunningDaemon) -> list[dict[str, int]]:
+    return [one["verdicts"] for one in running.lines() if one["event"] == ROUND]
+
+
 async def run_web(running: RunningDaemon) -> None:
     """Run a pod with a container of two CPUs."""
     linux = LinuxContainer(
@@ -79,6 +83,26 @@ async def test_drift_is_repaired_in_the_cgroup(tmp_path: Path) -> None:
         await running.line("drift.cleared")
 
     assert UPDATE not in methods(running)
+
+
+async def test_a_program_that_writes_all_the_time_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "host" / MOUNT / PATH / "cpuset.cpus"
+    flags = (*OFTEN, "--log-debug", "app.verification")
+    async with daemon(
+        tmp_path, MACHINE, *flags, before=lambda root: write(root, "4-5")
+    ) as running:
+        await run_web(running)
+        await running.runtime.start_container("web")
+        while not any(one["event"] == "drift.contested" for one in running.lines()):
+            file.write_text("0-7\n")
+            await until(lambda: file.read_text() == "4-5\n")
+        contested = await running.line("drift.contested")
+        await until(lambda: {"contested": 1} in verdicts(running))
+
+    assert contested["why"].startswith(
+        "another program has written the cpuset of shop/web/web 5 times within ten "
+        "minutes. From now on its CPUs are written again after 0.8 s each time"
+    )
 
 
 async def test_drift_is_only_reported_where_that_was_asked_for(tmp_path: Path) -> None:

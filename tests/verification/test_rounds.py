@@ -102,6 +102,30 @@ async def test_repair_is_abandoned_with_an_error_if_drift_returns(
     )
 
 
+async def test_cpus_that_are_contested_are_neither_repaired_nor_abandoned(
+    tmp_path: Path,
+) -> None:
+    node = host(tmp_path)
+    node.verification.is_contested = lambda key: key == "web"
+    as_decided = await node.round()
+    node.write("web", cpus="0-7", requested="0-7")
+    overwritten = [await node.round() for _ in range(repairs.MOST_ATTEMPTS + 3)][-1]
+    events, calls = node.events(), list(node.calls)
+    node.write("web", mems="0-1")
+    with_nodes = await node.round()
+    node.verification.is_contested = lambda _key: False
+    over = await node.round()
+
+    assert as_decided == overwritten == {"web": "contested", "log": "as-decided"}
+    assert (events, calls) == ([], [])
+    assert with_nodes == {"web": "drifted", "log": "as-decided"}
+    assert over == {"web": "as-decided", "log": "as-decided"}
+    assert [kind for kind, *_ in node.events()] == [
+        "container.drifted",
+        "drift.cleared",
+    ]
+
+
 async def test_updates_that_have_no_effect_are_abandoned_too(tmp_path: Path) -> None:
     node = host(tmp_path)
     node.takes = False

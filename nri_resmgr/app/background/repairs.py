@@ -14,6 +14,12 @@ MOST_ATTEMPTS: Final = 5
 # which no container starts.
 MOST_AT_ONCE: Final = 20
 
+CONTEST_PAUSE: Final = 0.8
+"""Seconds between two writes of CPUs that another program overwrites all the time.
+
+With the write itself less than the second for which CPUs may be shared by mistake.
+"""
+
 FORGIVEN: Final = 600.0
 """Seconds without drift after which attempts are forgotten."""
 

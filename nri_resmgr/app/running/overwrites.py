@@ -8,7 +8,11 @@ from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Final, TypeAlias
 
-from nri_resmgr.app.background.repairs import FORGIVEN, MOST_ATTEMPTS
+from nri_resmgr.app.background.repairs import (
+    CONTEST_PAUSE,
+    FORGIVEN,
+    MOST_ATTEMPTS,
+)
 from nri_resmgr.app.running.containers import DeliveredContainers
 from nri_resmgr.app.running.series import PinWrite
 from nri_resmgr.app.running.waiting import WaitingPins
@@ -30,8 +34,10 @@ _MEANWHILE: Final = (
 class Overwrites:
     """Has containers compared whose cpusets are written, and limits what follows.
 
-    A program that writes its values again and again gets them after some attempts. From
-    then on verification reports it, which says what may be done.
+    A container is contested once another program has written its values again and
+    again. Its CPUs are still written, since exclusive ones would be shared otherwise,
+    but with a pause. Its memory nodes are left to verification: each change may move
+    all of its memory.
 
     Args:
         watch: Notices writes; None to notice none.
@@ -41,6 +47,7 @@ class Overwrites:
 
     Attributes:
         on_found: Called with CPUs that nothing known has overwritten.
+        on_contested: Called with a container that is contested from now on.
     """
 
     def __init__(
@@ -52,6 +59,7 @@ class Overwrites:
     ) -> None:
         self.watch = watch
         self.on_found: OnOverwritten = lambda _write, _result: None
+        self.on_contested: Callable[[str], None] = lambda _container: None
         self._containers = containers
         self._waiting = waiting
         self._clock = clock
@@ -107,8 +115,8 @@ class Overwrites:
             return
         for key in written:
             one = self._containers.get(key)
-            if one is not None and not one.by_runtime and self.may_rewrite(key):
-                self._waiting.check_soon(key)
+            if one is not None and not one.by_runtime:
+                self._waiting.check_soon(key, self.pause_of(key))
 
     def _report_problem(self, why: str) -> None:
         if why and not self._is_reported:
@@ -117,17 +125,27 @@ class Overwrites:
 
     # Writing again.
 
-    def may_rewrite(self, container: str) -> bool:
-        """Return whether the values of a container may be written again."""
+    def is_contested(self, container: str) -> bool:
+        """Return whether another program writes a container's values all the time."""
         times = self._rewritten.get(container)
         if times is None or len(times) < MOST_ATTEMPTS:
-            return True
-        return self._clock() - times[0] >= FORGIVEN
+            return False
+        return self._clock() - times[0] < FORGIVEN
+
+    def pause_of(self, container: str) -> float:
+        """Return the seconds before CPUs of a container may be written again."""
+        if not self.is_contested(container):
+            return 0.0
+        last = self._rewritten[container][-1]
+        return max(0.0, last + CONTEST_PAUSE - self._clock())
 
     def note_rewritten(self, container: str) -> None:
         """Note that overwritten values were written again."""
+        was_contested = self.is_contested(container)
         new = deque[float](maxlen=MOST_ATTEMPTS)
         self._rewritten.setdefault(container, new).append(self._clock())
+        if self.is_contested(container) and not was_contested:
+            self.on_contested(container)
 
     def note_decided(self, container: str) -> None:
         """Note that other values are decided: attempts count anew."""

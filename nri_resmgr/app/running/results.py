@@ -133,7 +133,7 @@ class WriteResults:
         # The nodes follow: see `memory_nodes`.
         if write.pin.mems != nodes:
             self.waiting_nodes.add(key)
-        elif write.is_check and self.overwrites.may_rewrite(key):
+        elif write.is_check and not self.overwrites.is_contested(key):
             self.waiting_nodes.check_later(key)
         is_written = written.result.outcome is WriteOutcome.WRITTEN
         if is_written:
@@ -155,10 +155,7 @@ class WriteResults:
                 self.overwrites.on_found(write, result)
         else:
             self.overwrites.note_decided(key)
-        if self.overwrites.may_rewrite(key):
-            self.waiting.check_later(key)
-        else:
-            self.waiting.drop_check(key)
+        self.waiting.check_later(key, self.overwrites.pause_of(key))
 
     def _set_unit(self, key: str) -> None:
         if self.units is not None and (cgroup := self.containers.reference(key)):

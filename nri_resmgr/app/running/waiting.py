@@ -96,18 +96,29 @@ class WaitingPins:
         self._held[container] = since
         self.drop_check(container)
 
-    def check_later(self, container: str) -> None:
-        """Have a container compared: its cgroup may be written by something known."""
-        self._checks[container] = monotonic() + self._check_after
+    def check_later(self, container: str, pause: float = 0.0) -> None:
+        """Have a container compared: its cgroup may be written by something known.
+
+        Args:
+            container: Its id.
+            pause: Seconds that have to pass at least.
+        """
+        self._checks[container] = monotonic() + max(self._check_after, pause)
         self._expected_until[container] = self._checks[container]
         self._unexpected.discard(container)
         self._wake.set()
 
-    def check_soon(self, container: str) -> None:
-        """Have a container compared: something may have written its cgroup."""
+    def check_soon(self, container: str, pause: float = 0.0) -> None:
+        """Have a container compared: something may have written its cgroup.
+
+        Args:
+            container: Its id.
+            pause: Seconds that have to pass at least.
+        """
         now = monotonic()
-        if self._checks.get(container, _NEVER) > now + _SOON:
-            self._checks[container] = now + _SOON
+        due = now + max(_SOON, pause)
+        if self._checks.get(container, _NEVER) > due:
+            self._checks[container] = due
             self._wake.set()
         if now >= self._expected_until.get(container, now):
             self._unexpected.add(container)

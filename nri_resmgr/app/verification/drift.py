@@ -19,6 +19,7 @@ class Verdict(enum.StrEnum):
 
     AS_DECIDED = "as-decided"
     DRIFTED = "drifted"
+    CONTESTED = "contested"
     CONFINED = "confined"
     OFFLINE = "offline"
     PENDING = "pending"
@@ -93,6 +94,20 @@ _ENDINGS: Final = {
     Verdict.CONFINED: "a parent cgroup of {} allows no more",
     Verdict.OFFLINE: "the missing ones of {} are offline",
 }
+
+
+def while_contested(finding: Finding) -> Finding:
+    """Return the finding of a container whose CPUs are overwritten all the time.
+
+    It has the decided ones or not, by the moment: `app.running.overwrites` writes them
+    again. Other differences are as for any container.
+    """
+    is_of_moment = finding.verdict is Verdict.DRIFTED and finding.kinds == (
+        DriftKind.CPUS,
+    )
+    if is_of_moment or finding.verdict is Verdict.AS_DECIDED:
+        return msgspec.structs.replace(finding, verdict=Verdict.CONTESTED)
+    return finding
 
 
 def differences_of(

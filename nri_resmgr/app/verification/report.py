@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from nri_resmgr.app.background.repairs import CONTEST_PAUSE, MOST_ATTEMPTS
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.verification.drift import Finding, Verdict, sentence
 from nri_resmgr.log import Logger
@@ -59,19 +60,32 @@ class DriftReport:
     def abandoned(self, container: str, title: str, attempts: int) -> None:
         """Report that a container is not repaired any more."""
         finding = self._reported[container]
-        suspects = "; ".join(map(str, self._suspects())) or _POSSIBLE_CAUSES
         why = (
             f"{sentence(title, finding)} again after {attempts} repairs, so repair is "
-            f"abandoned: {suspects}"
+            f"abandoned: {self._likely_causes()}"
         )
         log.error("drift.abandoned", container=container, title=title, why=why)
         word = ",".join(finding.kinds)
         self._history.note("drift.abandoned", title, why, word)
 
+    def contested(self, container: str, title: str) -> None:
+        """Report that another program writes the values of a container all the time."""
+        why = (
+            f"another program has written the cpuset of {title} {MOST_ATTEMPTS} times "
+            f"within ten minutes. From now on its CPUs are written again after "
+            f"{CONTEST_PAUSE} s each time, and its memory nodes are left as they are: "
+            f"{self._likely_causes()}"
+        )
+        log.error("drift.contested", container=container, title=title, why=why)
+        self._history.note("drift.contested", title, why)
+
     def keep_only(self, containers: Iterable[str]) -> None:
         """Drop the findings of other containers."""
         for key in self._reported.keys() - set(containers):
             del self._reported[key]
+
+    def _likely_causes(self) -> str:
+        return "; ".join(map(str, self._suspects())) or _POSSIBLE_CAUSES
 
     def _report(self, container: str, title: str, finding: Finding) -> None:
         name, kinds = f"container.{finding.verdict}", ",".join(finding.kinds)

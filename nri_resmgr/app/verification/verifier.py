@@ -24,7 +24,13 @@ from nri_resmgr.app.background.repairs import Repairs
 from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.app.observing.history import History
-from nri_resmgr.app.verification.drift import NOT_PINNED, PENDING, Finding, Verdict
+from nri_resmgr.app.verification.drift import (
+    NOT_PINNED,
+    PENDING,
+    Finding,
+    Verdict,
+    while_contested,
+)
 from nri_resmgr.app.verification.inspection import Inspected, Inspection
 from nri_resmgr.app.verification.report import DriftReport
 from nri_resmgr.host.cgroups.containers import CgroupReference
@@ -83,6 +89,8 @@ class Verification:
         history: Knows which containers were updated recently.
 
     Attributes:
+        is_contested: Returns whether CPUs of a container are overwritten all the time,
+            and written again without a round.
         rounds: Number of rounds so far.
         seconds: Duration of reading and comparing in the last round.
         ended: End of the last round, UNIX nanoseconds; 0 before the first.
@@ -101,6 +109,7 @@ class Verification:
         self._history = history
         self._report = report
         self.options = options
+        self.is_contested: Callable[[str], bool] = lambda _container: False
         self.repairs = Repairs(verified.send_pins, options.interval)
         self.rounds = 0
         self.seconds = 0.0
@@ -162,6 +171,8 @@ class Verification:
         # Containers may have been removed during the round.
         for key in findings.keys() - entries.keys():
             del findings[key]
+        for key in filter(self.is_contested, tuple(findings)):
+            findings[key] = while_contested(findings[key])
         self._findings = findings
         for part in (self._report, self.repairs, self._inspection):
             part.keep_only(entries.keys())
