@@ -43,7 +43,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "nri-resmgr.hostPID" -}}
-{{- if or .Values.features.resctrl .Values.features.scheduling }}true{{ end }}
+{{- if or .Values.features.partitions .Values.features.resctrl .Values.features.scheduling }}true{{ end }}
 {{- end }}
 
 {{/* Switches NRI on before the daemon starts. */}}

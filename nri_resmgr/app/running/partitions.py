@@ -87,6 +87,7 @@ class Partitions:
         # One thread at a time; the event loop in `end_overlapping` is another one.
         self._lock = threading.Lock()
         self._writer: PartitionWriter | None = None
+        self._reclaim_problem = ""
         self._finder = lru_cache(maxsize=1)(partial(CgroupFinder, tree))
 
     @property
@@ -301,7 +302,18 @@ class Partitions:
                     why=result.why,
                     so="all other containers leave these CPUs by their cpusets",
                 )
+        self._report_reclaim()
         self._watch_valid()
+
+    def _report_reclaim(self) -> None:
+        before = self._reclaim_problem
+        self._reclaim_problem = self._writer.reclaim.problem if self._writer else ""
+        if (why := self._reclaim_problem) and why != before:
+            log.warning(
+                "partition.reclaim-threads",
+                why=why,
+                meanwhile="kswapd and kcompactd of each node run on all of the machine",
+            )
 
     def _watch_valid(self) -> None:
         if self._watch is not None:

@@ -25,6 +25,7 @@ from nri_resmgr.classes.isolation.partitions import (
 )
 from nri_resmgr.host.boot_journal import BootJournal
 from nri_resmgr.host.cgroups.layout import CGROUP_ROOT, read_cgroup_layout
+from nri_resmgr.host.cgroups.reclaim_threads import ReclaimThreads
 from nri_resmgr.host.fields import optional_cpus
 from nri_resmgr.host.knobs.files import WritableTree, is_knob
 from nri_resmgr.host.state_dir import StateDir
@@ -109,6 +110,9 @@ class PartitionWriter:
     Args:
         journal: None to keep them in memory only.
 
+    Attributes:
+        reclaim: Threads of the kernel that each change would drive from their nodes.
+
     Raises:
         StateUnusable: The journal cannot be read.
     """
@@ -116,6 +120,7 @@ class PartitionWriter:
     def __init__(self, tree: WritableTree, journal: PartitionJournal | None) -> None:
         self._tree = tree
         self._journal = journal
+        self.reclaim = ReclaimThreads(tree)
         # A copy: it changes below, and the journal may return an object of its own.
         self._added = dict(journal.read()) if journal else {}
 
@@ -148,6 +153,7 @@ class PartitionWriter:
                     self._take({k: w for k, w in wanted.items() if k != wish.folder})
         finally:
             self._write_journal()
+        self.reclaim.settle()
         return found
 
     def look(self, wishes: Iterable[PartitionWish]) -> Mapping[str, PartitionResult]:

@@ -105,6 +105,46 @@ def writer_in(folder: Path) -> PartitionWriter:
     return PartitionWriter(TREE, PartitionJournal(state, boot_of(TREE)))
 
 
+def reclaim_threads() -> dict[str, str]:
+    """Return the CPUs of the kernel's threads that reclaim memory of node 0 or 1."""
+    found = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        rows = dict(row.split(":\t", 1) for row in status.read_text().splitlines())
+        if rows["Name"] in ("kswapd0", "kswapd1", "kcompactd0", "kcompactd1"):
+            found[rows["Name"]] = rows["Cpus_allowed_list"]
+    return found
+
+
+@pytest.mark.parametrize("kind", ["root", "isolated"])
+@pytest.mark.parametrize(
+    ("partition", "node", "left"),
+    [
+        pytest.param("2-3", 0, "0-1", id="half a node"),
+        pytest.param("4-7", 1, "0-3,8-15", id="a whole node"),
+    ],
+)
+def test_memory_is_reclaimed_by_cpus_of_its_node(
+    kind: str, partition: str, node: int, left: str, tmp_path: Path
+) -> None:
+    own = {"kswapd0": "0-3", "kcompactd0": "0-3", "kswapd1": "4-7", "kcompactd1": "4-7"}
+    writer = writer_in(tmp_path / "state")
+    writer.apply(())
+    before = reclaim_threads()
+    with cgroups({"k/pod2/db": partition}) as processes:
+        made = writer.apply([wish("k/pod2/db", partition, kind)])
+        during = reclaim_threads()
+        processes["k/pod2/db"].kill()
+        processes.pop("k/pod2/db").wait()
+        remove("k/pod2/db")
+        writer.apply(())
+        after = reclaim_threads()
+
+    assert made == {"db": IN_FORCE}
+    assert before == after == own
+    assert during == own | {f"kswapd{node}": left, f"kcompactd{node}": left}
+    assert writer.reclaim.problem == ""
+
+
 def test_services_and_other_containers_are_kept_off(tmp_path: Path) -> None:
     assert why_no_partitions(TREE) == ""
     with cgroups(CONTAINERS) as processes:
