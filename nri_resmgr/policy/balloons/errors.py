@@ -27,7 +27,8 @@ class NoBalloonFits(PolicyError):
     """No balloon of a container's type can take it.
 
     *free* are CPUs that are in no balloon. There is a phrase about each balloon of the
-    type, and one about each remedy.
+    type. Only an error that leaves the policy has advice: finding it costs several
+    placements.
     """
 
     title: str
@@ -35,15 +36,15 @@ class NoBalloonFits(PolicyError):
     kind: str
     free: CpuSet
     balloons: tuple[str, ...]
-    helps: tuple[str, ...]
+    advice: str = ""
 
     def __str__(self) -> str:
         cpus = f" ({self.free})" if self.free else ""
+        advice = f"; {self.advice}" if self.advice else ""
         return (
             f"{self.title} asks for {self.requested} CPU of a balloon of type "
             f"{self.kind}; {'; '.join(self.balloons)}; "
-            f"CPUs in no balloon: {len(self.free)}{cpus}; "
-            f"to help, {', or '.join(self.helps)}"
+            f"CPUs in no balloon: {len(self.free)}{cpus}{advice}"
         )
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import Change
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.claims import (
     ClaimDevice,
@@ -36,7 +37,7 @@ from nri_resmgr.policy.topology_aware.adopt import (
     former_places_of,
     restore_places,
 )
-from nri_resmgr.policy.topology_aware.advice import Change, advise, advise_pod
+from nri_resmgr.policy.topology_aware.advice import advise, advise_pod, node_for
 from nri_resmgr.policy.topology_aware.claims import (
     devices_of,
     prepare_claim,
@@ -277,7 +278,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
                 error,
                 spec,
                 lambda change: self._resized(
-                    change.edit(spec), change.settle(state, spec.pod, spec.id)
+                    change.edit(spec), node_for(change, state, spec.pod, spec.id)
                 ),
             )
             raise
@@ -383,11 +384,11 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         self, event: PodCreated, change: Change, state: State
     ) -> PlacedPod | None:
         """Reserve the places of a pod after a change; None where it needs none."""
-        if change.relaxes:
+        if change.settings:
             return None
         changed = replace(event, expected=tuple(map(change.edit, event.expected)))
         demands = demands_of(changed, self.settings)
-        left = change.settle(state, event.pod).close(event.pod)
+        left = node_for(change, state, event.pod).close(event.pod)
         if not demands:
             return None
         return reserve_places(left, event.pod, demands, self.settings)
