@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
 from tests.app.node import Node, config, running_node
 
 # 2 sockets of 4 cores with 2 threads: CPU 0 with 8, and so on.
@@ -16,6 +18,7 @@ WHOLE = "2s4c2t"
 LESS = f"{WHOLE} offline=1-4,8,12"
 RESERVED = "{reservedResources: {cpu: 'cpuset:0,8'}}"
 WHY = "CPU 8 is offline; used as soon as it is there"
+AVAILABLE = "$.spec.availableResources.cpu"
 PATH = "$.spec.reservedResources.cpu"
 
 
@@ -94,3 +97,33 @@ async def test_sizes_that_do_not_fit_any_more_are_left_out(tmp_path: Path) -> No
             f"{PATH}: expected 1 to 4 CPUs (available, not isolated), not 12"
         ]
         assert reserved(node) == "0"
+
+
+async def test_only_what_does_not_fit_is_left_out(tmp_path: Path) -> None:
+    spec = "{availableResources: {cpu: 14}, reservedResources: {cpu: 2}}"
+    async with running_node(tmp_path, WHOLE, spec) as node:
+        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=4-15"))
+
+        assert [str(one) for one in node.plugin.left_out] == [
+            f"{AVAILABLE}: expected 1 to 4 CPUs (online, not isolated), not 14"
+        ]
+        assert len(CpuSet.parse(reserved(node))) == 2
+
+
+def test_one_balloon_type_is_too_large_and_the_other_stays() -> None:
+    text = """
+apiVersion: config.nri/v1alpha1
+kind: BalloonsPolicy
+spec:
+  reservedResources: {cpu: 1}
+  balloonTypes:
+    - {name: a, minCPUs: 6, minBalloons: 2}
+    - {name: b, minCPUs: 2, minBalloons: 1}
+"""
+    policy = ResourcePolicy(parse_spec(WHOLE), parse_config(text))
+    policy.change_machine(parse_spec(f"{WHOLE} offline=4-15"))
+
+    (left,) = policy.left_out
+    assert left.path == "$.spec.balloonTypes[0].minCPUs"
+    sizes = {one.name: len(one.cpus) for one in policy.policy.pools(policy.state)}
+    assert sizes["b[0]"] == 2

@@ -13,6 +13,7 @@ from nri_resmgr.app.plugin.late_hints import follow_hints
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.policy.claims import ClaimsLost, PreparedClaim, lost_claims
 from nri_resmgr.policy.events import (
@@ -196,6 +197,14 @@ class Engine:
         self.policy, self.state = policy, decision.state
         self.config, self.machine = config, machine
         return decision
+
+    def check(self, config: PolicyConfig, machine: Machine) -> None:
+        """Check that a policy can be built; nothing changes.
+
+        Raises:
+            BadSetting: The configuration does not fit the machine.
+        """
+        kind_named(config.kind).build(config, machine, self._tree)
 
     def would_pin(self, config: PolicyConfig, machine: Machine) -> Mapping[str, Pin]:
         """Return the pins that `rebuild` would lead to, by container.

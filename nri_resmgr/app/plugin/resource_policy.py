@@ -464,7 +464,8 @@ class ResourcePolicy:
         config, usable = self._config, self._usable()
         # The CPUs are gone already, whoever had them.
         rebuild = partial(self._rebuild, config, machine=usable, may_lose=True)
-        self._note_left_out(put_in_force(config, machine, rebuild))
+        check = partial(self._engine.check, machine=usable)
+        self._note_left_out(put_in_force(config, machine, rebuild, check))
 
     def _note_left_out(self, now: tuple[LeftOut, ...]) -> None:
         note_left_out(self.left_out, now)
