@@ -19,6 +19,9 @@ LESS = f"{WHOLE} offline=1-4,8,12"
 RESERVED = "{reservedResources: {cpu: 'cpuset:0,8'}}"
 WHY = "CPU 8 is offline; used as soon as it is there"
 AVAILABLE = "$.spec.availableResources.cpu"
+NO_99 = "this machine has no CPU 99; used as soon as it is there"
+TYPE = "$.spec.balloonTypes[0].cpus"
+LIST = "$.spec.pools[0].cpuLists[0].cpus"
 PATH = "$.spec.reservedResources.cpu"
 
 
@@ -79,13 +82,18 @@ async def test_a_document_can_be_changed_while_a_cpu_of_it_is_offline(
         node.plugin.change_machine(parse_spec(f"{WHOLE} offline=8"))
         text = config("{reservedResources: {cpu: 'cpuset:1,8'}}")
         node.plugin.reconfigure(parse_config(text))
-        with pytest.raises(BadSetting, match="this machine has no CPU 99"):
+        with pytest.raises(BadSetting, match="not 99"):
             node.plugin.reconfigure(
-                parse_config(config("{reservedResources: {cpu: 'cpuset:1,99'}}"))
+                parse_config(config("{reservedResources: {cpu: 99}}"))
             )
 
         assert reserved(node) == "1"
         assert [str(one) for one in node.plugin.left_out] == [f"{PATH}: {WHY}"]
+        text = config("{reservedResources: {cpu: 'cpuset:2,99'}}")
+        node.plugin.reconfigure(parse_config(text))
+
+        assert reserved(node) == "2"
+        assert [str(one) for one in node.plugin.left_out] == [f"{PATH}: {NO_99}"]
 
 
 async def test_sizes_that_do_not_fit_any_more_are_left_out(tmp_path: Path) -> None:
@@ -127,3 +135,24 @@ spec:
     assert left.path == "$.spec.balloonTypes[0].minCPUs"
     sizes = {one.name: len(one.cpus) for one in policy.policy.pools(policy.state)}
     assert sizes["b[0]"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec", "path"),
+    [
+        ("StaticPolicy", "{reservedResources: {cpu: 'cpuset:0,99'}}", PATH),
+        ("TopologyAwarePolicy", "{reservedResources: {cpu: 'cpuset:99'}}", PATH),
+        ("BalloonsPolicy", "{balloonTypes: [{name: a, cpus: '1,99'}]}", TYPE),
+        ("StaticPoolsPolicy", "{pools: [{name: a, cpuLists: [{cpus: '1,99'}]}]}", LIST),
+    ],
+)
+def test_a_document_for_a_larger_machine_counts_as_far_as_it_can(
+    kind: str, spec: str, path: str
+) -> None:
+    text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
+    with capture_logs() as lines:
+        policy = ResourcePolicy(parse_spec(WHOLE), parse_config(text))
+
+    assert policy.policy.kind == kind
+    assert [str(one) for one in policy.left_out] == [f"{path}: {NO_99}"]
+    assert "configuration.left-out" in [one["event"] for one in lines]

@@ -30,8 +30,12 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 
 def fitted(config: PolicyConfig, machine: Machine) -> PolicyConfig:
-    """Return a document without the CPUs that are offline: they can come back."""
-    return config.without_cpus(machine.offline)
+    """Return a document without the CPUs that a machine does not have now.
+
+    Offline ones can come back, and one document can be for machines of several sizes.
+    """
+    named = CpuSet.union(cpus for _, cpus in config.named_cpus)
+    return config.without_cpus(named - machine.online)
 
 
 def put_in_force(
@@ -56,8 +60,7 @@ def put_in_force(
     Raises:
         BadSetting: A policy of another package fits no part of its document.
     """
-    named = CpuSet.union(cpus for _, cpus in config.named_cpus)
-    smaller = config.without_cpus(named - machine.online)
+    smaller = fitted(config, machine)
     try:
         rebuild(smaller)
     except BadSetting:
