@@ -9,9 +9,12 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.topology.without_cpus import without_cpus
 from nri_resmgr.values import CpuSet
 from tests.app.node import Node, config, running_node
+from tests.host.cpu_trees import MACHINE, intel_pstate, write
 
 # 2 sockets of 4 cores with 2 threads: CPU 0 with 8, and so on.
 WHOLE = "2s4c2t"
@@ -156,3 +159,37 @@ def test_a_document_for_a_larger_machine_counts_as_far_as_it_can(
     assert policy.policy.kind == kind
     assert [str(one) for one in policy.left_out] == [f"{path}: {NO_99}"]
     assert "configuration.left-out" in [one["event"] for one in lines]
+
+
+def test_a_class_that_the_changed_machine_cannot_apply_is_left_out(
+    tmp_path: Path,
+) -> None:
+    text = """
+apiVersion: config.nri/v1alpha1
+kind: TopologyAwarePolicy
+spec:
+  reservedResources: {cpu: 1}
+  sharedPoolCPUClass: slow
+  cpuClasses: [{name: slow, freqGovernor: powersave}]
+"""
+    write(tmp_path, intel_pstate())
+    known = sorted(tmp_path.rglob("scaling_available_governors"))
+    before = [one.read_text() for one in known]
+    policy = ResourcePolicy(MACHINE, parse_config(text), tree=HostTree(tmp_path))
+    for one in known:
+        one.write_text("performance\n")
+    smaller = without_cpus(MACHINE, CpuSet.of(7))
+    policy.change_machine(smaller)
+
+    assert policy.machine == smaller
+    (left,) = policy.left_out
+    assert left.path == "$.spec.cpuClasses[0].freqGovernor"
+    assert left.why.startswith("no governor 'powersave'; available: performance")
+    # A new document promises what the machine cannot do.
+    with pytest.raises(BadSetting, match="no governor"):
+        policy.reconfigure(parse_config(text.replace("cpu: 1", "cpu: 2")))
+
+    for one, words in zip(known, before, strict=True):
+        one.write_text(words)
+    policy.change_machine(MACHINE)
+    assert policy.left_out == ()
