@@ -110,6 +110,11 @@ def check_left_out(
     counts = build_policy(there.without_sizes(sizes), machine)
     in_force = getattr(policy.policy, "settings", None)
     assert getattr(counts, "settings", None) == in_force
+    # A daemon that starts there serves by the same, whatever CPUs are not there.
+    if not sizes:
+        started = ResourcePolicy(machine, config)
+        assert getattr(started.policy, "settings", None) == in_force
+        assert started.left_out == policy.left_out
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
