@@ -8,15 +8,22 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.advice import Change, Edit, at_most, most_cpus, sentence
+from nri_resmgr.policy.advice import (
+    Change,
+    Edit,
+    at_most,
+    most_cpus,
+    sentence,
+    with_cpus,
+)
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import BASE_PAGES, MemoryShort, bytes_text
-from nri_resmgr.policy.topology_aware.errors import NoPoolFits
+from nri_resmgr.policy.topology_aware.errors import ExclusiveCpusMissing, NoPoolFits
 from nri_resmgr.policy.topology_aware.memory import limit_above_request
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.whole_pods import PodPlacement
-from nri_resmgr.values import Bytes, PolicyError
+from nri_resmgr.values import ONE_CPU, Bytes, PolicyError, QosClass
 
 State: TypeAlias = TopologyAwareState
 
@@ -94,6 +101,30 @@ def _accepts(place: Place, change: Change) -> bool:
     except PolicyError:
         return False
     return True
+
+
+def without_exclusive_cpus(
+    error: ExclusiveCpusMissing, spec: ContainerSpec, accepts: Callable[[Change], bool]
+) -> Iterator[str]:
+    """Yield what helps a container whose annotation requires exclusive CPUs."""
+    count = max(-(-spec.request // ONE_CPU), 1)
+
+    def whole(spec: ContainerSpec) -> ContainerSpec:
+        return with_cpus(count)(replace(spec, qos=QosClass.GUARANTEED))
+
+    def bare(spec: ContainerSpec) -> ContainerSpec:
+        asked = spec.preferences
+        named = {"cpu_class": asked.cpu_class, "irq": asked.irq}
+        gone = {
+            name: None for name, one in named.items() if one and one.key == error.key
+        }
+        return replace(spec, preferences=replace(asked, **gone))
+
+    changes = (
+        Change("ask for whole CPUs with equal requests and limits", whole),
+        Change("remove the annotation", bare),
+    )
+    return (one.text for one in changes if accepts(one))
 
 
 def _of_memory(error: NoPoolFits | MemoryShort) -> Iterator[Change]:

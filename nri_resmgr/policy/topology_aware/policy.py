@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.advice import Change
+from nri_resmgr.policy.advice import Change, accepts, sentence
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.claims import (
     ClaimDevice,
@@ -21,6 +22,8 @@ from nri_resmgr.policy.events import (
     ClaimPrepared,
     ClaimReturned,
     ContainerSpec,
+    Created,
+    Event,
     Pin,
     PodCreated,
     PodOverhead,
@@ -37,7 +40,12 @@ from nri_resmgr.policy.topology_aware.adopt import (
     former_places_of,
     restore_places,
 )
-from nri_resmgr.policy.topology_aware.advice import advise, advise_pod, node_for
+from nri_resmgr.policy.topology_aware.advice import (
+    advise,
+    advise_pod,
+    node_for,
+    without_exclusive_cpus,
+)
 from nri_resmgr.policy.topology_aware.claims import (
     devices_of,
     prepare_claim,
@@ -48,6 +56,7 @@ from nri_resmgr.policy.topology_aware.demand import (
     Demand,
     demand_of,
 )
+from nri_resmgr.policy.topology_aware.errors import ExclusiveCpusMissing
 from nri_resmgr.policy.topology_aware.exclusive_cpus import (
     exclusive_grants,
     host_use_of,
@@ -132,6 +141,17 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         self.machine = machine
         self.settings = settings
         self.tree = PoolTree.of(machine, settings.available, settings.reserved)
+
+    def with_settings(self, settings: TopologyAwareSettings) -> TopologyAwarePolicy:
+        """Return the policy of the same machine with other settings."""
+        return TopologyAwarePolicy(self.machine, settings)
+
+    def advise(self, error: PolicyError, state: State, event: Event) -> None:
+        """Add to a refusal for an annotation what would help; others have advice."""
+        if isinstance(error, ExclusiveCpusMissing) and isinstance(event, Created):
+            tried = partial(accepts, self, state, event)
+            helps = without_exclusive_cpus(error, event.spec, tried)
+            error.advice = sentence(helps)
 
     def start(self) -> State:
         """Return the state of a node without containers."""
