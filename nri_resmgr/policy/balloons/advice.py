@@ -6,8 +6,12 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.advice import Change, at_most, most_cpus
-from nri_resmgr.policy.balloons.settings import BalloonsSettings, BalloonType
+from nri_resmgr.policy.advice import Change, at_most, most_cpus, sentence
+from nri_resmgr.policy.balloons.settings import (
+    RESERVED,
+    BalloonsSettings,
+    BalloonType,
+)
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import Created, Event, PodCreated, Updated
 from nri_resmgr.policy.whole_pods import PodPlacement
@@ -61,3 +65,24 @@ def _with(
 ) -> dict[str, tuple[BalloonType, ...]]:
     types = (kind if one.name == kind.name else one for one in settings.types)
     return {"types": tuple(types)}
+
+
+def smaller_minimum(
+    settings: BalloonsSettings, starts: Callable[[BalloonsSettings], bool]
+) -> str:
+    """Return what of the types would help a node that the first balloons do not fit.
+
+    Where no single type can be made small enough, it is several.
+    """
+    keys = {"minCPUs": {"min_cpus": 0}, "minBalloons": {"min_balloons": 0}}
+    helps = []
+    # The size of the reserved balloon is that of the reserved CPUs.
+    for kind in [one for one in settings.types if one.name != RESERVED]:
+        found = [
+            key
+            for key, fields in keys.items()
+            if starts(replace(settings, **_with(replace(kind, **fields), settings)))
+        ]
+        if found:
+            helps.append(f"lower {' or '.join(found)} of type {kind.name}")
+    return sentence(helps or ["lower minCPUs or minBalloons of several types"])

@@ -50,15 +50,21 @@ class NoBalloonFits(PolicyError):
 
 @dataclass(eq=False)
 class BalloonShort(PolicyError):
-    """Too few CPUs are free for the size that a balloon must have."""
+    """Too few CPUs are free for the size that a balloon must have.
+
+    Attributes:
+        advice: What would help. Only the error of a document has it, as above.
+    """
 
     name: str
     wanted: int
     free: CpuSet
+    advice: str = ""
 
     def __str__(self) -> str:
         which = f" ({self.free})" if self.free else ""
+        advice = f"; {self.advice}" if self.advice else ""
         return (
             f"balloon {self.name} needs {self.wanted} more CPUs, free: "
-            f"{len(self.free)}{which}; to help, lower minCPUs or minBalloons of a type"
+            f"{len(self.free)}{which}{advice}"
         )
