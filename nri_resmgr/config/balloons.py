@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Final, Self
 
 import msgspec
@@ -52,6 +52,16 @@ from nri_resmgr.config.table import (
 )
 from nri_resmgr.values import CpuSet
 from nri_resmgr.values.scheduling import SchedulingClass
+
+_TYPE_SIZES: Final = {
+    "cpus": "cpus",
+    "minCPUs": "min_cpus",
+    "minBalloons": "min_balloons",
+}
+_SIZE_FLAGS: Final = {
+    "$.spec.reservedExact": "reserved_exact",
+    "$.spec.reservedPerSocket": "reserved_per_socket",
+}
 
 _NO_CPUS: Final = (
     "a balloon has the CPUs; count those of a CPU class, by publishExtendedResource"
@@ -185,15 +195,32 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
         )
         return replace(super().without_cpus(gone), types=types)
 
-    def without_sizes(self) -> Self:
-        """Leave out the numbers of CPUs that a machine can be too small for."""
-        types = tuple(
-            replace(one, cpus=(), min_cpus=0, min_balloons=0) for one in self.types
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Paths of what a machine can be too small for, also in balloon types."""
+        flags = (path for path, key in _SIZE_FLAGS.items() if getattr(self, key))
+        of_types = (
+            f"{one.path}.{key}"
+            for one in self.types
+            for key, name in _TYPE_SIZES.items()
+            if getattr(one, name)
         )
-        smaller = super().without_sizes()
-        return replace(
-            smaller, types=types, reserved_exact=False, reserved_per_socket=False
-        )
+        return (*super().sizes, *flags, *of_types)
+
+    def without_sizes(self, paths: Collection[str]) -> Self:
+        """Leave out some of the `sizes`."""
+        plain = BalloonTypeConfig(path="", name="")
+        types = []
+        for one in self.types:
+            gone = {
+                name: getattr(plain, name)
+                for key, name in _TYPE_SIZES.items()
+                if f"{one.path}.{key}" in paths
+            }
+            types.append(replace(one, **gone) if gone else one)
+        flags = {key: False for path, key in _SIZE_FLAGS.items() if path in paths}
+        smaller = super().without_sizes(paths)
+        return replace(smaller, types=tuple(types), **flags)
 
     def types_of_cpu_class(self, name: str) -> tuple[str, ...]:
         """Return the names of the balloon types with a CPU class."""

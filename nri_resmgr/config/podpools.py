@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import ClassVar, Final, Self
 
 import msgspec
@@ -86,9 +86,15 @@ class PodpoolsPolicyConfig(PinnedConfig, frozen=True):
 
     pools: tuple[PodpoolConfig, ...] = ()
 
-    def without_sizes(self) -> Self:
-        """Leave out the pools and the reserved CPUs: all pods share all CPUs."""
-        return replace(super().without_sizes(), pools=())
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Paths of what a machine can be too small for, pools among them."""
+        return (*super().sizes, *(one.path for one in self.pools))
+
+    def without_sizes(self, paths: Collection[str]) -> Self:
+        """Leave out some of the `sizes`; pods of a pool that is left out share."""
+        left = tuple(one for one in self.pools if one.path not in paths)
+        return replace(super().without_sizes(paths), pools=left)
 
 
 def read_podpools_policy(top: Table) -> PodpoolsPolicyConfig:

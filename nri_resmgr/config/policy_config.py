@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 
 import msgspec
@@ -193,10 +193,17 @@ class PolicyConfig(msgspec.Struct, frozen=True):
         left = {key: without_cpus(one, gone) for key, one in choices.items()}
         return self if left == choices else replace(self, **left)
 
-    def without_sizes(self) -> Self:
-        """Leave out the numbers of CPUs that a machine can be too small for."""
-        fields = ("available", _RESERVED)
-        return replace(self, **{key: None for key in fields if hasattr(self, key)})
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Paths of what a machine can be too small for, each left out by itself."""
+        rows = ((AVAILABLE, self.available), (RESERVED, getattr(self, _RESERVED, None)))
+        return tuple(path for path, one in rows if one is not None)
+
+    def without_sizes(self, paths: Collection[str]) -> Self:
+        """Leave out some of the `sizes`."""
+        fields = {AVAILABLE: "available", RESERVED: _RESERVED}
+        gone = {key: None for path, key in fields.items() if path in paths}
+        return replace(self, **gone) if gone else self
 
     def types_of_cpu_class(self, name: str) -> tuple[str, ...]:  # noqa: ARG002 - for those that override
         """Return the names of the types of pools with a CPU class."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import ClassVar, Final, Self
 
 import msgspec
@@ -99,9 +99,15 @@ class StaticPoolsPolicyConfig(PolicyConfig, frozen=True):
         )
         return replace(self, pools=left)
 
-    def without_sizes(self) -> Self:
-        """Leave out the pools: all containers share all CPUs."""
-        return replace(self, pools=())
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """Paths of the pools: with their lists, none can be left for the shared one."""
+        return tuple(one.path for one in self.pools)
+
+    def without_sizes(self, paths: Collection[str]) -> Self:
+        """Leave out some of the pools."""
+        left = tuple(one for one in self.pools if one.path not in paths)
+        return replace(self, pools=left)
 
 
 def _without(pool: StaticPoolConfig, gone: CpuSet) -> StaticPoolConfig:

@@ -12,8 +12,8 @@ from nri_resmgr.control.pools import pool_of
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import BASE_PAGES
 from nri_resmgr.policy.views import CpuRoom
-from nri_resmgr.topology import HugePages, Node
-from nri_resmgr.values import ONE_CPU, Bytes, NodeSet
+from nri_resmgr.topology import HugePages, Machine, Node
+from nri_resmgr.values import NO_CPUS, ONE_CPU, Bytes, CpuSet, NodeSet
 from nri_resmgr.values.documents import JsonObject
 
 _BALLOON: Final = "balloon"
@@ -37,8 +37,8 @@ def zones_of(daemon: DaemonView) -> JsonObject:
         "publish": use and {"fingerprint": use.fingerprint, "force": use.force},
         "singleNode": single,
         "nodes": [
-            _node(node, subject.policy.cpu_room(subject.state, node.cpus), snapshot)
-            for node in machine.nodes
+            _node(node, cpus, subject.policy.cpu_room(subject.state, cpus), snapshot)
+            for node, cpus in _counted_cpus(machine)
         ],
         "pools": [pool_of(one) for one in snapshot.pools] if use and use.pools else [],
         "containers": list(_containers(use, snapshot)) if use and use.pools else [],
@@ -46,9 +46,23 @@ def zones_of(daemon: DaemonView) -> JsonObject:
     }
 
 
-def _node(node: Node, room: CpuRoom, snapshot: PolicySnapshot) -> JsonObject:
+def _counted_cpus(machine: Machine) -> Iterator[tuple[Node, CpuSet]]:
+    """Yield the nodes, each with the CPUs that are counted in it.
+
+    Nodes of emulated NUMA list the same CPUs. Schedulers add up zones, and the kubelet
+    has each CPU in one node: here it is the first one.
+    """
+    seen = NO_CPUS
+    for node in machine.nodes:
+        yield node, node.cpus - seen
+        seen |= node.cpus
+
+
+def _node(
+    node: Node, cpus: CpuSet, room: CpuRoom, snapshot: PolicySnapshot
+) -> JsonObject:
     machine = snapshot.machine
-    capacity = ONE_CPU * len(node.cpus)
+    capacity = ONE_CPU * len(cpus)
     return {
         "id": node.id,
         "distances": {

@@ -36,7 +36,7 @@ from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE, GivenClasses, Ho
 from nri_resmgr.policy.ledger import KnowsContainers, Ledger
 from nri_resmgr.policy.views import Candidate, CpuRoom, PoolUse, Reservation
 from nri_resmgr.policy.whole_pods import reasons_of_returned
-from nri_resmgr.values import ONE_CPU, CpuSet
+from nri_resmgr.values import ONE_CPU, CpuSet, PolicyError
 
 StateT = TypeVar("StateT", bound=KnowsContainers)
 
@@ -76,10 +76,26 @@ class PolicyBase(Generic[StateT]):
         """Return the desired pin of every container in *state*, by id."""
         raise NotImplementedError
 
-    def decide(  # noqa: C901, PLR0911, PLR0912 - one for each event
+    def decide(self, state: StateT, event: Event) -> Decision[StateT]:
+        """Decide on *event* in *state*; the arguments are never changed.
+
+        Raises:
+            PolicyError: The node cannot grant what was created or updated. It says
+                what would help, if anything.
+        """
+        try:
+            return self.answer(state, event)
+        except PolicyError as error:
+            self.advise(error, state, event)
+            raise
+
+    def advise(self, error: PolicyError, state: StateT, event: Event) -> None:
+        """Add to a refusal what would help; by default nothing."""
+
+    def answer(  # noqa: C901, PLR0911, PLR0912 - one for each event
         self, state: StateT, event: Event
     ) -> Decision[StateT]:
-        """Decide on *event* in *state*; the arguments are never changed.
+        """Decide like `decide`, without advice in a refusal.
 
         Raises:
             PolicyError: The node cannot grant what was created or updated.

@@ -23,8 +23,11 @@ class ExclusiveCpusShort(PolicyError):
         free: CPUs that can be granted now.
         taken: Exclusive CPUs of other containers.
         reserved: CPUs that are never granted.
-        isolated: Free CPUs that `isolcpus=` names, which this request cannot use.
+        isolated: Free CPUs that `isolcpus=` names, which this request cannot use, and
+            one for a single CPU can.
         held: Exclusive CPUs that the container has.
+        advice: What would help. Only an error that leaves the policy has it: finding it
+            costs several placements.
     """
 
     title: str
@@ -34,32 +37,17 @@ class ExclusiveCpusShort(PolicyError):
     reserved: CpuSet
     isolated: CpuSet
     held: CpuSet
+    advice: str = ""
 
     def __str__(self) -> str:
         have = f", it has {_list(self.held)}" if self.held else ""
         plural = "s" if self.wanted != 1 else ""
+        advice = f"; {self.advice}" if self.advice else ""
         return (
             f"{self.title} asks for {self.wanted} exclusive CPU{plural}{have}; "
             f"free: {_list(self.free)}, held by other containers: {_list(self.taken)}, "
-            f"reserved: {_list(self.reserved)}; to help, {self._help()}"
+            f"reserved: {_list(self.reserved)}{advice}"
         )
-
-    def _help(self) -> str:
-        helps = []
-        reach = self.free | self.taken | self.held
-        if len(reach) >= self.wanted:
-            helps.append("stop containers that hold CPUs")
-        else:
-            helps.append(f"ask for at most {len(reach)}")
-        if len(reach | self.reserved) > self.wanted:
-            helps.append("reserve fewer CPUs")
-        if self.isolated:
-            helps.append(
-                f"ask for one at a time (isolated and free: {self.isolated}, "
-                "given to single-CPU containers only)"
-            )
-        helps.append('set "onFailure: shared" to run it on shared CPUs')
-        return ", or ".join(helps)
 
 
 def _list(cpus: CpuSet) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-import msgspec
-
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
@@ -19,6 +17,7 @@ from nri_resmgr.scenario.kinds import (
     is_without_pods,
     place_of,
 )
+from nri_resmgr.scenario.pod_names import OwnedPods, kept_apart
 from nri_resmgr.scenario.pods import MOST_REPLICAS, amounts_of_pod, run_of
 from nri_resmgr.scenario.read import read_document
 from nri_resmgr.scenario.rows import ContainerRow, read_texts
@@ -26,13 +25,6 @@ from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario
 
 _LIST: Final = "List"
 _MOST_NAMES: Final = 5
-
-
-class _Owned(msgspec.Struct, frozen=True):
-    """The pods of an object, with its kind."""
-
-    kind: str
-    pods: RunPods
 
 
 def read_workload(text: str) -> Scenario:
@@ -53,23 +45,11 @@ def read_workload(text: str) -> Scenario:
         document = parts[0] if parts else None
         return read_document(document)
     found = [one for n, part in enumerate(parts) for one in _objects(part, f"$[{n}]")]
-    steps = tuple(_apart(one for one in found if isinstance(one, _Owned)))
+    steps = tuple(kept_apart(one for one in found if isinstance(one, OwnedPods)))
     left_out = tuple(one for one in found if isinstance(one, LeftOut))
     if not steps:
         raise BadSetting("$", _without_pods(left_out))
     return Scenario(machine="", document="", steps=steps, left_out=left_out)
-
-
-def _apart(found: Iterable[_Owned]) -> Iterator[RunPods]:
-    """Yield the steps, with the kind in a name that an object of another kind has."""
-    kinds: dict[tuple[str, str], str] = {}
-    for one in found:
-        key = one.pods.namespace, one.pods.name
-        if kinds.setdefault(key, one.kind) == one.kind:
-            yield one.pods
-        else:
-            name = f"{one.pods.name}-{one.kind.lower()}"
-            yield msgspec.structs.replace(one.pods, name=name)
 
 
 def _without_pods(left_out: Sequence[LeftOut]) -> str:
@@ -95,7 +75,7 @@ def _documents(text: str) -> list[object]:
 
 def _objects(
     part: object, path: str, api: str = "", kind: str = ""
-) -> Iterator[_Owned | LeftOut]:
+) -> Iterator[OwnedPods | LeftOut]:
     """Yield the pods of an object; *api* and *kind* are those of the list it is in."""
     top = _open(part, path)
     api, kind = top.text("apiVersion", api), top.text("kind", kind)
@@ -111,7 +91,9 @@ def _objects(
         yield _left_out(top, api, kind, why)
 
 
-def _pods_at(place: TemplatePlace, top: Table, api: str, kind: str) -> _Owned | LeftOut:
+def _pods_at(
+    place: TemplatePlace, top: Table, api: str, kind: str
+) -> OwnedPods | LeftOut:
     holder = top
     for key in place.holder:
         holder = holder.open_table(key)
@@ -121,7 +103,9 @@ def _pods_at(place: TemplatePlace, top: Table, api: str, kind: str) -> _Owned | 
     pod = holder.open_table(place.template) if place.template else holder
     key = place.replicas
     replicas = holder.number(key, 0, MOST_REPLICAS, 1) if key else 1
-    return _Owned(kind, _run(pod, top, replicas))
+    metadata = top.open_table("metadata")
+    prefix = "" if metadata.text("name", "") else metadata.text("generateName", "")
+    return OwnedPods(kind, _run(pod, top, replicas), is_generated=bool(prefix))
 
 
 def _reason(group: str, kind: str, part: object) -> str:
@@ -151,7 +135,8 @@ def _run(pod: Table, owner: Table, replicas: int) -> RunPods:
     spec = pod.open_table("spec")
     containers = (_containers(spec, "initContainers"), _containers(spec, "containers"))
     own = amounts_of_pod(spec)
-    return run_of(named.name("name"), about, containers, replicas, own)
+    name = named.text("name", "") or named.text("generateName", "")
+    return run_of(name or named.name("name"), about, containers, replicas, own)
 
 
 def _containers(spec: Table, key: str) -> tuple[Table, ...]:

@@ -139,8 +139,7 @@ class Player:
         if run in self._pods_of_run:
             raise BadSetting(self._at, f"{step.name!r} runs already")
         pods = self._pods_of_run[run] = []
-        for number in range(step.replicas):
-            name = step.name if step.replicas == 1 else f"{step.name}-{number}"
+        for name in step.pod_names:
             first = next(iter(step.containers.values()))
             key = f"{step.namespace}/{name}"
             if self._pod(key, first, name):

@@ -79,6 +79,13 @@ class RunPods(msgspec.Struct, frozen=True):
     replicas: int = 1
 
     @property
+    def pod_names(self) -> tuple[str, ...]:
+        """The names of the pods."""
+        if self.replicas == 1:
+            return (self.name,)
+        return tuple(f"{self.name}-{number}" for number in range(self.replicas))
+
+    @property
     def namespace(self) -> str:
         """The namespace of the pods."""
         first = next(iter(self.containers.values()))

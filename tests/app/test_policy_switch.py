@@ -175,13 +175,13 @@ async def test_a_switch_moves_everybody_and_the_way_back_does_so_too(
         ),
         pytest.param(
             tree(),
-            balloons("{reservedResources: {cpu: 'cpuset:99'}}"),
-            id="balloons on CPUs that there are not",
+            balloons("{reservedResources: {cpu: 99}}"),
+            id="balloons with more CPUs than there are",
         ),
         pytest.param(
             balloons(),
-            tree("{reservedResources: {cpu: 'cpuset:99'}}"),
-            id="pools on CPUs that there are not",
+            tree("{reservedResources: {cpu: 99}}"),
+            id="pools with more CPUs than there are",
         ),
         pytest.param(
             balloons(),

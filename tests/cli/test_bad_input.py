@@ -122,8 +122,9 @@ def test_a_wrong_configuration_is_named_in_one_sentence(
 def test_a_runtime_hears_nothing_of_what_does_not_fit_the_machine(
     tmp_path: Path,
 ) -> None:
-    reserved = b"spec: {reservedResources: {cpu: 'cpuset:4095'}}\n"
-    path, at = config(tmp_path, HEAD.encode() + reserved), tmp_path / "nri.sock"
+    spec = b"{availableResources: {cpu: 1}, reservedResources: {cpu: 'cpuset:0'}}"
+    text = HEAD.encode() + b"spec: " + spec + b"\n"
+    path, at = config(tmp_path, text), tmp_path / "nri.sock"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(at))
         listener.listen()
@@ -133,7 +134,7 @@ def test_a_runtime_hears_nothing_of_what_does_not_fit_the_machine(
             BAD_INPUT,
             (
                 f"nri-resmgr: {path}: $.spec.reservedResources.cpu: "
-                "this machine has no CPU 4095\n"
+                "a list of CPUs needs a list of available CPUs (cpuset:LIST)\n"
             ),
         )
         with pytest.raises(BlockingIOError):

@@ -30,7 +30,8 @@ def document(cpu: int, kind: str = "StaticPolicy") -> str:
 
 
 BAD = document(0).replace("reserved", "preserved")
-UNFIT = document(99)
+UNFIT = document(0).replace("'cpuset:0'", "99")
+TOO_MANY = "expected 1 to 8 CPUs (available, not isolated), not 99"
 
 
 def make(config: PolicyConfig, host: Path | None = None) -> ResourcePolicy:

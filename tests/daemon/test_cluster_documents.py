@@ -25,6 +25,7 @@ from nri_resmgr.values import InputError
 from tests.app.node import asking_for
 from tests.daemon.documents import (
     BAD,
+    TOO_MANY,
     UNFIT,
     begun,
     document,
@@ -156,7 +157,7 @@ async def test_a_file_is_noticed_between_two_looks(folder: Path) -> None:
     ("text", "path", "why"),
     [
         (BAD, "$.spec.preservedResources", "unknown key"),
-        (UNFIT, "$.spec.reservedResources.cpu", "this machine has no CPU 99"),
+        (UNFIT, "$.spec.reservedResources.cpu", TOO_MANY),
         ("spec: [\n", "", ""),
         (" \n", "", ""),
     ],
@@ -333,7 +334,11 @@ async def test_an_agent_that_is_silent_is_reported_once(folder: Path) -> None:
 
 def tried(cpu: int) -> str:
     """Write a document that is to be tried only."""
-    return document(cpu).replace("spec: {", "spec: {mode: DryRun, ")
+    return as_trial(document(cpu))
+
+
+def as_trial(text: str) -> str:
+    return text.replace("spec: {", "spec: {mode: DryRun, ")
 
 
 def create_two_containers(configuration: DaemonConfiguration) -> None:
@@ -355,7 +360,7 @@ async def test_a_dry_run_reports_what_would_change_and_changes_nothing(
         hand_over_configuration(folder, tried(1), generation=2)
         await until(lambda: verdict(configuration).would_change is not None)
         trial, state = verdict(configuration), configuration.policy.state
-        hand_over_configuration(folder, tried(99), generation=3)
+        hand_over_configuration(folder, as_trial(UNFIT), generation=3)
         await until(lambda: verdict(configuration).verdict is Verdict.REJECTED)
         refused = verdict(configuration)
         hand_over_configuration(folder, document(1), generation=4)
@@ -374,7 +379,7 @@ async def test_a_dry_run_reports_what_would_change_and_changes_nothing(
         assert wanted is not None
         assert one.then.cpus == wanted.cpus  # as it then came to be
     assert len(trial.would_change) > 0
-    assert "this machine has no CPU 99" in refused.why
+    assert TOO_MANY in refused.why
     assert (enforced.would_change, enforced.why) == (None, "")
     assert reserved(configuration) == "1"
 

@@ -61,7 +61,7 @@ GOOD: Final = (
     *(text.replace("}}", "}, allowLoss: true}") for text in CAREFUL),
     NOTHING,
 )
-WRONG: Final = (BAD, UNFIT, "a: [", document(99, "BalloonsPolicy"))
+WRONG: Final = (BAD, UNFIT, "a: [", UNFIT.replace("StaticPolicy", "BalloonsPolicy"))
 
 Step: TypeAlias = tuple[str, str | int]
 STEPS: Final = st.lists(

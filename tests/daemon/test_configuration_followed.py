@@ -19,6 +19,8 @@ from nri_resmgr.values import InputError
 from tests.app.node import asking_for
 from tests.daemon.documents import (
     BAD,
+    TOO_MANY,
+    UNFIT,
     begun,
     document,
     followed,
@@ -121,7 +123,7 @@ async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
     [
         pytest.param(BAD, "$.spec.preservedResources: unknown key", id="a mistake"),
         pytest.param("", "is empty; it may be being written", id="nothing in it yet"),
-        pytest.param(document(99), "this machine has no CPU 99", id="does not fit"),
+        pytest.param(UNFIT, TOO_MANY, id="does not fit"),
         pytest.param(document(1)[:70], "line ", id="half of it"),
     ],
 )

@@ -57,7 +57,7 @@ async def test_a_bad_document_is_named_by_path_and_the_old_one_stays(
         with pytest.raises(KubectlFailed, match="pinCPU"):
             node.kubectl.apply(policy(name, "cpuset:3", pinCPU="perhaps"))
         # ... and the node what only it can know.
-        node.kubectl.apply(policy(name, "cpuset:4711"))
+        node.kubectl.apply(policy(name, "4711"))
         await until(lambda: node.condition()[1] == "Rejected")
 
         assert "reservedResources" in node.condition()[2]

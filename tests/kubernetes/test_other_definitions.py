@@ -106,7 +106,7 @@ async def test_objects_of_definitions_of_nri_plugins_count_and_have_entries(
         async with daemon_of(node), node.agent("--kinds", KIND):
             await until(lambda: node.reserved() == "3")
             await until(lambda: entry().get("status") == "Success")
-            node.kubectl.apply(policy(name, "cpuset:4711", KIND))
+            node.kubectl.apply(policy(name, "4711", KIND))
             await until(lambda: entry().get("status") == "Failure")
 
             assert "reservedResources" in str(entry()["errors"])

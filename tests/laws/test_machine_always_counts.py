@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
 from nri_resmgr.policy.events import ContainerSpec, Created
+from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, PolicyError, QosClass
 from tests.examples import examples
@@ -27,6 +29,10 @@ _COMMON: Final = (
     "{availableResources: {cpu: 'exclude-cpuset:1-3'}}",
 )
 _SHARED: Final = "{name: shared, cpuLists: [{cpus: '0,8'}]}"
+_THREE_TYPES: Final = (
+    "{name: a, minCPUs: 6, minBalloons: 1}, {name: b, minCPUs: 3, minBalloons: 2}, "
+    "{name: c, minBalloons: 4}"
+)
 DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "TopologyAwarePolicy": (*_COMMON, f"{{{_RESERVED}, reserveWholeCores: true}}"),
     "StaticPolicy": _COMMON,
@@ -41,6 +47,7 @@ DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
         *_COMMON,
         f"{{{_RESERVED}, balloonTypes: [{{name: a, minCPUs: 4, minBalloons: 3}}]}}",
         "{balloonTypes: [{name: a, cpus: ['1-2', '9,10']}, {name: b, minCPUs: 2}]}",
+        f"{{balloonTypes: [{_THREE_TYPES}]}}",
         f"{{{_RESERVED}, reservedExact: true, balloonTypes: [{{name: a}}]}}",
         f"{{{_RESERVED}, reservedPerSocket: true}}",
     ),
@@ -76,6 +83,40 @@ def container(number: int, count: int) -> ContainerSpec:
     )
 
 
+def fits(config: PolicyConfig, machine: Machine) -> bool:
+    try:
+        build_policy(config, machine)
+    except BadSetting:
+        return False
+    return True
+
+
+def check_left_out(
+    policy: ResourcePolicy, config: PolicyConfig, machine: Machine
+) -> None:
+    """Check that what is left out is all that is not there, and the least besides."""
+    found = [one.path for one in policy.left_out]
+    absent = [path for path, cpus in config.named_cpus if cpus - machine.online]
+    assert found[: len(absent)] == absent
+    named = CpuSet.union(cpus for _, cpus in config.named_cpus)
+    there = config.without_cpus(named - machine.online)
+    sizes = found[len(absent) :]
+    assert set(sizes) <= set(there.sizes)
+    for one in sizes:
+        others = [other for other in sizes if other != one]
+        assert not fits(there.without_sizes(others), machine)
+    if len(sizes) > 1:
+        assert not any(fits(there.without_sizes([one]), machine) for one in there.sizes)
+    counts = build_policy(there.without_sizes(sizes), machine)
+    in_force = getattr(policy.policy, "settings", None)
+    assert getattr(counts, "settings", None) == in_force
+    # A daemon that starts there serves by the same, whatever CPUs are not there.
+    if not sizes:
+        started = ResourcePolicy(machine, config)
+        assert getattr(started.policy, "settings", None) == in_force
+        assert started.left_out == policy.left_out
+
+
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @examples(0.4)
 @given(data=st.data())
@@ -100,8 +141,7 @@ def test_the_machine_always_counts(kind: str, data: st.DataObject) -> None:
             assert pin.cpus <= machine.online
         exclusive = list(policy.policy.exclusive_cpus(policy.state).values())
         assert sum(map(len, exclusive)) == len(CpuSet.union(exclusive))
-        named = CpuSet.union(cpus for _, cpus in config.named_cpus)
-        assert bool(policy.left_out) >= bool(named - machine.online)
+        check_left_out(policy, config, machine)
 
     policy.change_machine(whole)
     assert policy.left_out == ()

@@ -135,6 +135,41 @@ def test_a_class_that_a_container_cannot_have_is_refused(
     assert why in str(error.value)
 
 
+WHOLE = "ask for whole CPUs with equal requests and limits"
+BARE = "remove the annotation"
+
+
+@pytest.mark.parametrize(
+    ("others", "row", "helps"),
+    [
+        pytest.param(0, {"guaranteed": "500m"}, (WHOLE, BARE), id="both help"),
+        pytest.param(5, {"guaranteed": "500m"}, (BARE,), id="no whole CPU is free"),
+    ],
+)
+def test_what_a_refused_class_advises_is_accepted(
+    others: int, row: dict[str, Any], helps: tuple[str, ...]
+) -> None:
+    def node() -> Node:
+        made = Node("TopologyAwarePolicy", TREE)
+        for number in range(others):
+            made.create(f"other-{number}", guaranteed=1)
+        if others:
+            made.create("log", burstable="500m")
+        return made
+
+    annotations = {f"{KEY}/container.a": "fast"}
+    with pytest.raises(PolicyError) as error:
+        node().create("a", **row, annotations=annotations)
+
+    assert str(error.value).endswith(f"; to help, {', or '.join(helps)}")
+    node().create("a", **row)
+    if WHOLE in helps:
+        node().create("a", guaranteed=1, annotations=annotations)
+    else:
+        with pytest.raises(PolicyError):
+            node().create("a", guaranteed=1, annotations=annotations)
+
+
 def test_a_class_for_the_whole_pod_does_not_depend_on_shared_cpus() -> None:
     node = Node("TopologyAwarePolicy", TREE)
     node.create("a", burstable=1, annotations={f"{KEY}/pod": "fast"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from nri_resmgr.cli.simulate import show_changes, show_findings
+from nri_resmgr.cli.render_findings import show_changes, show_findings
 from nri_resmgr.scenario.findings import Findings, findings_of
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode

@@ -189,3 +189,32 @@ def test_two_objects_of_a_kind_with_the_same_name_are_a_mistake() -> None:
 
     with pytest.raises(BadSetting, match="'web' runs already"):
         Player(node).play(read(POD, POD))
+
+
+def pods_of(*documents: str) -> list[str]:
+    node = InProcessNode(parse_spec("1s1n4c1t"), "")
+    Player(node).play(read(*documents))
+    return [pod.name for pod in node.pods.values()]
+
+
+def test_pods_of_replicas_are_kept_apart_from_others() -> None:
+    two = manifest("apps/v1", "Deployment", f"spec: {{replicas: 2, {TEMPLATE}}}")
+    pod = POD.replace("name: web", "name: web-0")
+
+    assert pods_of(two, pod) == ["web-0", "web-1", "web-0-pod"]
+    assert pods_of(pod, two) == ["web-0", "web-deployment-0", "web-deployment-1"]
+
+
+def test_a_name_that_kubernetes_generates_has_a_number() -> None:
+    job = manifest("batch/v1", "Job", f"spec: {{{TEMPLATE}}}")
+    job = job.replace("name: web", "generateName: load-")
+    many = job.replace("spec: {", "spec: {parallelism: 2, ", 1)
+
+    assert pods_of(job, many) == [
+        "load-generated-1",
+        "load-generated-2-0",
+        "load-generated-2-1",
+    ]
+    nameless = job.replace("generateName: load-", "labels: {}")
+    with pytest.raises(BadSetting, match=r"metadata\.name: missing"):
+        read(nameless)

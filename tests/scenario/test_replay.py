@@ -135,7 +135,7 @@ async def test_a_configuration_that_does_not_fit_the_machine_is_a_difference(
     tmp_path: Path,
 ) -> None:
     async with recorded_node(tmp_path, STRICT) as node:
-        node.configure(document("{reservedResources: {cpu: 'cpuset:15'}}"))
+        node.configure(document("{reservedResources: {cpu: 15}}"))
 
     outcome = await replayed(node.file, Replacements(machine=parse_spec("1s1n4c1t")))
 

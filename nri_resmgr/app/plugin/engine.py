@@ -11,8 +11,9 @@ import msgspec
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.plugin.late_hints import follow_hints
 from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import PolicyConfig
+from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.policy.claims import ClaimsLost, PreparedClaim, lost_claims
 from nri_resmgr.policy.events import (
@@ -176,6 +177,7 @@ class Engine:
         *,
         may_lose: bool,
         more: Sequence[ContainerSpec] = (),
+        on_misfit: Callable[[BadSetting], None] | None = None,
     ) -> PolicyDecision:
         """Build a policy, place all containers by it, and put it in force.
 
@@ -184,6 +186,7 @@ class Engine:
             machine: The machine.
             may_lose: Whether containers may lose exclusive CPUs by it.
             more: Running containers that are not placed yet.
+            on_misfit: As of `build_policy`.
 
         Raises:
             BadSetting: The configuration does not fit the machine; nothing has
@@ -192,10 +195,19 @@ class Engine:
             PlacesChanged: Containers would lose places that they know; likewise.
             ClaimsLost: Prepared claims would lose CPUs; likewise.
         """
-        policy, decision = self._rebuilt(config, machine, more, may_lose=may_lose)
+        policy = self._build(config, machine, on_misfit)
+        decision = self._decided(policy, config, machine, more, may_lose=may_lose)
         self.policy, self.state = policy, decision.state
         self.config, self.machine = config, machine
         return decision
+
+    def check(self, config: PolicyConfig, machine: Machine) -> None:
+        """Check that a policy can be built; nothing changes.
+
+        Raises:
+            BadSetting: The configuration does not fit the machine.
+        """
+        kind_named(config.kind).build(config, machine, self._tree)
 
     def would_pin(self, config: PolicyConfig, machine: Machine) -> Mapping[str, Pin]:
         """Return the pins that `rebuild` would lead to, by container.
@@ -205,23 +217,30 @@ class Engine:
             ExclusiveCpusLost: Likewise.
             PlacesChanged: Likewise.
         """
-        policy, decision = self._rebuilt(config, machine, may_lose=config.allow_loss)
+        policy, may_lose = self._build(config, machine), config.allow_loss
+        decision = self._decided(policy, config, machine, may_lose=may_lose)
         return policy.pins(decision.state)
 
     def _build(
-        self, config: PolicyConfig, machine: Machine
-    ) -> ViewedPolicy[KnowsContainers]:
-        return build_policy(config, machine, self._tree, self._why_no_devices)
-
-    def _rebuilt(
         self,
+        config: PolicyConfig,
+        machine: Machine,
+        on_misfit: Callable[[BadSetting], None] | None = None,
+    ) -> ViewedPolicy[KnowsContainers]:
+        return build_policy(
+            config, machine, self._tree, self._why_no_devices, on_misfit
+        )
+
+    def _decided(
+        self,
+        policy: ViewedPolicy[KnowsContainers],
         config: PolicyConfig,
         machine: Machine,
         more: Sequence[ContainerSpec] = (),
         *,
         may_lose: bool,
-    ) -> tuple[ViewedPolicy[KnowsContainers], PolicyDecision]:
-        policy = self._build(config, machine)
+    ) -> PolicyDecision:
+        """Place all containers by a policy that is not in force yet."""
         old = self.state if policy.kind == self.policy.kind else policy.start()
         decision = policy.decide(old, Synchronized((*self._present(machine), *more)))
         if config is not self.config and machine == self.machine:
@@ -230,7 +249,7 @@ class Engine:
             check_losses(
                 self.policy, self.state, policy, decision.state, machine.online
             )
-        return policy, decision
+        return decision
 
     def _check_claims(
         self, policy: ViewedPolicy[KnowsContainers], after: KnowsContainers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -54,7 +54,7 @@ from nri_resmgr.app.requests import RequestSource
 from nri_resmgr.app.running.delivery import ByRuntime, PinDelivery
 from nri_resmgr.app.running.updates import pin_in, updates_of
 from nri_resmgr.app.running.vm_pods import VmPods
-from nri_resmgr.config import PolicyConfig, TopologyAwareConfig
+from nri_resmgr.config import BadSetting, PolicyConfig, TopologyAwareConfig
 from nri_resmgr.host.resource_files import ResourceFiles
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kubelet.pod_resources import PodName
@@ -463,8 +463,17 @@ class ResourcePolicy:
         self._machine = machine
         config, usable = self._config, self._usable()
         # The CPUs are gone already, whoever had them.
-        rebuild = partial(self._rebuild, config, machine=usable, may_lose=True)
-        self._note_left_out(put_in_force(config, machine, rebuild))
+        misfits: list[LeftOut] = []
+        rebuild = partial(
+            self._rebuild,
+            config,
+            machine=usable,
+            may_lose=True,
+            on_misfit=lambda one: misfits.append(LeftOut(one.path, one.why)),
+        )
+        check = partial(self._engine.check, machine=usable)
+        found = put_in_force(config, machine, rebuild, check)
+        self._note_left_out((*found, *misfits))
 
     def _note_left_out(self, now: tuple[LeftOut, ...]) -> None:
         note_left_out(self.left_out, now)
@@ -719,9 +728,12 @@ class ResourcePolicy:
         *,
         machine: Machine,
         may_lose: bool,
+        on_misfit: Callable[[BadSetting], None] | None = None,
     ) -> None:
         """Put a configuration in force, by what of it fits the machine."""
-        decision = self._engine.rebuild(fits, machine, may_lose=may_lose)
+        decision = self._engine.rebuild(
+            fits, machine, may_lose=may_lose, on_misfit=on_misfit
+        )
         self._config = config
         self._specs.change_machine(machine)
         # The setters hold the policy and the machine.

@@ -14,6 +14,8 @@ from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import PolicyKind
 from nri_resmgr.policy.balloons import records
+from nri_resmgr.policy.balloons.advice import smaller_minimum
+from nri_resmgr.policy.balloons.errors import BalloonShort
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.settings import (
     RESERVED,
@@ -105,11 +107,21 @@ class BalloonsKind(PolicyKind[BalloonsConfig]):
         self, config: BalloonsConfig, machine: Machine, tree: Tree | None
     ) -> BalloonsPolicy:
         """See `PolicyKind`."""
-        policy = BalloonsPolicy(machine, balloons_settings(config, machine, tree))
+        settings = balloons_settings(config, machine, tree)
+
+        def starts(other: BalloonsSettings) -> bool:
+            try:
+                BalloonsPolicy(machine, other).start()
+            except PolicyError:
+                return False
+            return True
+
+        policy = BalloonsPolicy(machine, settings)
         # Balloons that exist from the start may not fit the machine together.
         try:
             policy.start()
-        except PolicyError as error:
+        except BalloonShort as error:
+            error.advice = smaller_minimum(settings, starts)
             raise BadSetting(_TYPES, str(error)) from error
         return policy
 

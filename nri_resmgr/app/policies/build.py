@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nri_resmgr.config import PolicyConfig
+from collections.abc import Callable
+
+from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import WhyNoDevices
@@ -19,14 +21,23 @@ def build_policy(
     machine: Machine,
     tree: Tree | None = None,
     why_no_devices: WhyNoDevices = str,
+    on_misfit: Callable[[BadSetting], None] | None = None,
 ) -> ViewedPolicy[KnowsContainers]:
     """Build the policy that *config* selects; logs warnings about the configuration.
 
     Raises:
-        BadSetting: The configuration does not fit the machine.
+        BadSetting: The configuration does not fit the machine. A class or another
+            setting of the host that this does not support is passed to *on_misfit*
+            instead, if given.
     """
     policy = kind_named(config.kind).build(config, machine, tree)
-    found = host_warnings(config, machine, tree, why_no_devices)
+    found: tuple[tuple[str, str], ...] = ()
+    try:
+        found = host_warnings(config, machine, tree, why_no_devices)
+    except BadSetting as error:
+        if on_misfit is None:
+            raise
+        on_misfit(error)
     if config.ineffective:
         log.warning("configuration.ineffective", paths=config.ineffective)
     for path, why in config.warnings + found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import msgspec
 
@@ -30,12 +30,19 @@ class LeftOut(msgspec.Struct, frozen=True):
 
 
 def fitted(config: PolicyConfig, machine: Machine) -> PolicyConfig:
-    """Return a document without the CPUs that are offline: they can come back."""
-    return config.without_cpus(machine.offline)
+    """Return a document without the CPUs that a machine does not have now.
+
+    Offline ones can come back, and one document can be for machines of several sizes.
+    """
+    named = CpuSet.union(cpus for _, cpus in config.named_cpus)
+    return config.without_cpus(named - machine.online)
 
 
 def put_in_force(
-    config: PolicyConfig, machine: Machine, rebuild: Callable[[PolicyConfig], None]
+    config: PolicyConfig,
+    machine: Machine,
+    rebuild: Callable[[PolicyConfig], None],
+    check: Callable[[PolicyConfig], object],
 ) -> tuple[LeftOut, ...]:
     """Put in force as much of a document as fits a changed machine.
 
@@ -45,6 +52,7 @@ def put_in_force(
         config: The document.
         machine: The machine.
         rebuild: Puts what is left of the document in force.
+        check: Raises `BadSetting` where this cannot be, by the sizes in it.
 
     Returns:
         What does not count.
@@ -52,29 +60,55 @@ def put_in_force(
     Raises:
         BadSetting: A policy of another package fits no part of its document.
     """
-    named = CpuSet.union(cpus for _, cpus in config.named_cpus)
-    smaller = config.without_cpus(named - machine.online)
+    smaller = fitted(config, machine)
     try:
         rebuild(smaller)
-    except BadSetting as error:
-        rebuild(smaller.without_sizes())
-        return left_out(config, machine, error)
+    except BadSetting:
+        paths, why = _too_large(smaller, check)
+        rebuild(smaller.without_sizes(paths))
+        return (*left_out(config, machine), *why)
     return left_out(config, machine)
 
 
-def left_out(
-    config: PolicyConfig, machine: Machine, failed: BadSetting | None = None
-) -> tuple[LeftOut, ...]:
-    """Return what of a document does not count.
+def _too_large(
+    config: PolicyConfig, check: Callable[[PolicyConfig], object]
+) -> tuple[tuple[str, ...], tuple[LeftOut, ...]]:
+    """Return the fewest sizes without which a document fits, and why each does not.
+
+    One of them if that suffices, the first such one; otherwise as few as all that fit
+    are put back in the order of the document.
+    """
+
+    def why_not(paths: Collection[str]) -> BadSetting | None:
+        try:
+            check(config.without_sizes(paths))
+        except BadSetting as error:
+            return error
+        return None
+
+    if not why_not(()):
+        return (), ()
+    sizes = config.sizes
+    left = next(([one] for one in sizes if not why_not([one])), list(sizes))
+    if len(left) > 1:
+        for one in sizes:
+            others = [other for other in left if other != one]
+            if not why_not(others):
+                left = others
+    rows = ((one, why_not([other for other in left if other != one])) for one in left)
+    found = tuple(LeftOut(path, error.why) for path, error in rows if error)
+    return tuple(left), found
+
+
+def left_out(config: PolicyConfig, machine: Machine) -> tuple[LeftOut, ...]:
+    """Return the CPUs of a document that do not count, by their places in it.
 
     Args:
         config: The document.
         machine: The machine.
-        failed: Why amounts and sizes do not count either.
     """
     rows = ((path, absent_cpus(cpus, machine)) for path, cpus in config.named_cpus)
-    found = tuple(LeftOut(path, why) for path, why in rows if why)
-    return found if failed is None else (*found, LeftOut(failed.path, failed.why))
+    return tuple(LeftOut(path, why) for path, why in rows if why)
 
 
 def note_left_out(before: tuple[LeftOut, ...], now: tuple[LeftOut, ...]) -> None:

@@ -27,7 +27,8 @@ class NoBalloonFits(PolicyError):
     """No balloon of a container's type can take it.
 
     *free* are CPUs that are in no balloon. There is a phrase about each balloon of the
-    type, and one about each remedy.
+    type. Only an error that leaves the policy has advice: finding it costs several
+    placements.
     """
 
     title: str
@@ -35,29 +36,35 @@ class NoBalloonFits(PolicyError):
     kind: str
     free: CpuSet
     balloons: tuple[str, ...]
-    helps: tuple[str, ...]
+    advice: str = ""
 
     def __str__(self) -> str:
         cpus = f" ({self.free})" if self.free else ""
+        advice = f"; {self.advice}" if self.advice else ""
         return (
             f"{self.title} asks for {self.requested} CPU of a balloon of type "
             f"{self.kind}; {'; '.join(self.balloons)}; "
-            f"CPUs in no balloon: {len(self.free)}{cpus}; "
-            f"to help, {', or '.join(self.helps)}"
+            f"CPUs in no balloon: {len(self.free)}{cpus}{advice}"
         )
 
 
 @dataclass(eq=False)
 class BalloonShort(PolicyError):
-    """Too few CPUs are free for the size that a balloon must have."""
+    """Too few CPUs are free for the size that a balloon must have.
+
+    Attributes:
+        advice: What would help. Only the error of a document has it, as above.
+    """
 
     name: str
     wanted: int
     free: CpuSet
+    advice: str = ""
 
     def __str__(self) -> str:
         which = f" ({self.free})" if self.free else ""
+        advice = f"; {self.advice}" if self.advice else ""
         return (
             f"balloon {self.name} needs {self.wanted} more CPUs, free: "
-            f"{len(self.free)}{which}; to help, lower minCPUs or minBalloons of a type"
+            f"{len(self.free)}{which}{advice}"
         )

@@ -34,7 +34,7 @@ from nri_resmgr.policy.balloons.lifecycle import (
     vacate,
 )
 from nri_resmgr.policy.balloons.make_room import emptied, gives_way, may_have_cpus
-from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED, BalloonType
+from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import (
     PRESERVED,
     FormerPlace,
@@ -109,7 +109,7 @@ def place(
         return BalloonPlacement(join(search, found, old), found.rule, decided)
     if placed := make_room(search, find, partial(join, old=old)):
         return replace(placed, decided=decided)
-    error = refusal(search, may_fall_back=True)
+    error = refusal(search)
     if fallen := _fall_back(search):
         return BalloonPlacement(fallen, Rule.FELL_BACK, decided, str(error))
     raise error
@@ -246,7 +246,7 @@ def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacemen
         in_place = placed.rule is Rule.GROWN_IN_PLACE
         rule = placed.rule if in_place else Rule.MOVED
         return replace(placed, rule=rule, decided=decided)
-    raise refusal(vacated, may_fall_back=False)
+    raise refusal(vacated)
 
 
 def _grow(name: str, search: Search) -> BalloonChoice | None:
@@ -379,21 +379,13 @@ def force_into(kind: str, search: Search, *, grows: bool = True) -> State | None
     return None
 
 
-def refusal(search: Search, *, may_fall_back: bool) -> NoBalloonFits:
-    """Build the refusal: what the balloons have, what is free, what would help.
-
-    A new container *may fall back*: the default balloon may take it if that is allowed.
-    """
+def refusal(search: Search) -> NoBalloonFits:
+    """Build the refusal: what the balloons have, and what is free."""
     kind, state, spec = search.kind, search.state, search.spec
     balloons = [
         f"{one.name} has {len(one.cpus)} CPUs, {format_cpus(one.load)} requested"
         for one in state.of_type(kind.name)
     ]
-    helps = _helps(kind, len(balloons))
-    # Where it is allowed already, it did not help, as without any CPU for that balloon.
-    allowed = search.context.settings.on_failure is OnFailure.SHARED
-    if may_fall_back and not allowed and force_into(DEFAULT, search):
-        helps.append('set "onFailure: shared" to run it in the default balloon')
     balloons = balloons or ["there is none yet"]
     # Without a free CPU the reason is clear; with some, their number is not.
     if 0 < len(state.free) < (count := _size_of_new(search)):
@@ -404,7 +396,6 @@ def refusal(search: Search, *, may_fall_back: bool) -> NoBalloonFits:
         kind=kind.name,
         free=state.free,
         balloons=tuple(balloons),
-        helps=tuple(helps),
     )
 
 
@@ -429,15 +420,6 @@ def _size_of_new(search: Search) -> int:
     state, name = made
     state = state.with_member(search.spec.id, replace(search.membership, balloon=name))
     return sum(needed_cpus(state.balloons[name], state, search.context).values())
-
-
-def _helps(kind: BalloonType, count: int) -> list[str]:
-    helps = ["stop containers on this node"]
-    if kind.max_cpus is not None or kind.cpus:
-        helps.append(f"let balloons of type {kind.name} have more CPUs")
-    if kind.max_balloons is not None and count >= kind.max_balloons:
-        helps.append(f"allow more balloons of type {kind.name}")
-    return helps
 
 
 def _old_place(search: Search, old: FormerPlace) -> BalloonChoice | None:

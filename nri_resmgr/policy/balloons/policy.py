@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import accepts, sentence
 from nri_resmgr.policy.balloons.adopt import adopt, adopt_one
+from nri_resmgr.policy.balloons.advice import helps
 from nri_resmgr.policy.balloons.choose_type import scheduling_of
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
+from nri_resmgr.policy.balloons.errors import NoBalloonFits
 from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
 from nri_resmgr.policy.balloons.memory import follow_cpus, grant_memory
 from nri_resmgr.policy.balloons.pins import extend_memory, pins_of, settle
@@ -46,6 +50,7 @@ from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
+    Event,
     Pin,
     PodCreated,
     Synchronized,
@@ -89,6 +94,17 @@ class BalloonsPolicy(PolicyBase[State]):
         self.machine = machine
         self.settings = settings
         self.context = Context(machine, settings)
+
+    def with_settings(self, settings: BalloonsSettings) -> BalloonsPolicy:
+        """Return the policy of the same machine with other settings."""
+        return BalloonsPolicy(self.machine, settings)
+
+    def advise(self, error: PolicyError, state: State, event: Event) -> None:
+        """Add to a refusal what would help."""
+        if isinstance(error, NoBalloonFits):
+            tried = partial(accepts, self, state, event)
+            kind = self.settings.by_name[error.kind]
+            error.advice = sentence(helps(kind, self.settings, event, tried))
 
     def start(self) -> State:
         """Return the state of a node without containers.

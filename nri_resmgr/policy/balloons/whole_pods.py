@@ -150,7 +150,7 @@ def _reserve_together(
     elif all(map(gives_way, specs)):
         return before
     else:
-        raise refusal(search, may_fall_back=False)
+        raise refusal(search)
     name = joined.memberships[whole.id].balloon
     state = replace(joined.without_member(whole.id), ledger=state.ledger)
     for spec in specs:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import with_cpus
 from nri_resmgr.policy.cpus import (
     CpuPick,
     CpuPriority,
@@ -261,13 +262,15 @@ def _short(spec: ContainerSpec, free: FreeCpus, held: CpuSet) -> ExclusiveCpusSh
     settings = free.settings
     count = settings.count_for(spec)
     # Where only containers with one CPU get isolated CPUs, this is worth a hint.
-    only_one = settings.prefer_isolated and not settings.mixes and count > 1
+    only_one = not (
+        held or settings.tries_isolated(spec) or settings.borrow_isolated
+    ) and settings.tries_isolated(with_cpus(1)(spec))
     return ExclusiveCpusShort(
         title=spec.title or spec.id,
         wanted=count,
         free=free.ordinary - held,
         taken=free.taken & free.supply.ordinary,
         reserved=free.supply.reserved,
-        isolated=free.isolated - held if only_one else NO_CPUS,
+        isolated=free.isolated if only_one else NO_CPUS,
         held=held,
     )

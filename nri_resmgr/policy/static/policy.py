@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import accepts, sentence
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.cpu_pools import nodes_near, with_use
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
+    Event,
     Pin,
     PodCreated,
     Synchronized,
     pinning,
 )
 from nri_resmgr.policy.ledger import Entry, Ledger, oldest_first
+from nri_resmgr.policy.static.advice import helps
 from nri_resmgr.policy.static.place import (
     FreeCpus,
     StaticPlacement,
@@ -65,6 +70,16 @@ class StaticPolicy(PolicyBase[StaticState]):
         self.machine = machine
         self.settings = settings
         self.supply = Supply.of(settings, machine)
+
+    def with_settings(self, settings: StaticSettings) -> StaticPolicy:
+        """Return the policy of the same machine with other settings."""
+        return type(self)(self.machine, settings)
+
+    def advise(self, error: PolicyError, state: StaticState, event: Event) -> None:
+        """Add to a refusal what would help."""
+        if isinstance(error, ExclusiveCpusShort):
+            tried = partial(accepts, self, state, event)
+            error.advice = sentence(helps(error, event, tried))
 
     def start(self) -> StaticState:
         """Return the state of a node without containers."""

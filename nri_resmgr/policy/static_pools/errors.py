@@ -26,13 +26,12 @@ class NoListsRequested(PolicyError):
 
     title: str
     pool: str
-    resource: str
+    advice: str = ""
 
     def __str__(self) -> str:
         return (
             f"{self.title} asks for the exclusive pool {self.pool}, and its resources "
-            f"for no list of it; to help, add {self.resource} to its requests and "
-            "limits, or name another pool"
+            f"for no list of it{_after(self.advice)}"
         )
 
 
@@ -44,6 +43,7 @@ class ListsShort(PolicyError):
         socket: The socket that the container asks for; below 0 for any.
         free: The lists that are free there.
         taken: The number of lists there that other containers have.
+        advice: What would help, each tried by the policy.
     """
 
     title: str
@@ -52,6 +52,7 @@ class ListsShort(PolicyError):
     wanted: int
     free: tuple[str, ...]
     taken: int
+    advice: str = ""
 
     def __str__(self) -> str:
         where = f" of socket {self.socket}" if self.socket >= 0 else ""
@@ -59,14 +60,10 @@ class ListsShort(PolicyError):
         free = f"{len(self.free)} ({', '.join(self.free)})" if self.free else "0"
         return (
             f"{self.title} asks for {self.wanted} CPU list{plural}{where} in the pool "
-            f"{self.pool}; free: {free}, held by other containers: {self.taken}; "
-            f"to help, {self._help()}"
+            f"{self.pool}; free: {free}, held by other containers: {self.taken}"
+            f"{_after(self.advice)}"
         )
 
-    def _help(self) -> str:
-        helps = []
-        if len(self.free) + self.taken >= self.wanted:
-            helps.append("stop containers that hold lists")
-        if self.socket >= 0:
-            helps.append("ask for any socket")
-        return ", or ".join((*helps, "add lists to the pool"))
+
+def _after(advice: str) -> str:
+    return f"; {advice}" if advice else ""

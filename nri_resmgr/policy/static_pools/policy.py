@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Final
 
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import accepts, sentence
 from nri_resmgr.policy.base import with_ledger
 from nri_resmgr.policy.cpu_pools import (
     UnknownPool,
@@ -18,11 +20,13 @@ from nri_resmgr.policy.decision import Decision, Resources, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
+    Event,
     Pin,
     RequestOrigin,
     Synchronized,
 )
 from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
+from nri_resmgr.policy.static_pools.advice import helps
 from nri_resmgr.policy.static_pools.errors import (
     BadPoolRequest,
     ListsShort,
@@ -102,6 +106,16 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
     def __init__(self, machine: Machine, settings: StaticPoolsSettings) -> None:
         self.machine = machine
         self.settings = settings
+
+    def with_settings(self, settings: StaticPoolsSettings) -> StaticPoolsPolicy:
+        """Return the policy of the same machine with other settings."""
+        return StaticPoolsPolicy(self.machine, settings)
+
+    def advise(self, error: PolicyError, state: StaticPoolsState, event: Event) -> None:
+        """Add to a refusal what would help."""
+        if isinstance(error, ListsShort | NoListsRequested):
+            tried = partial(accepts, self, state, event)
+            error.advice = sentence(helps(error, EXCLUSIVE_LISTS, tried))
 
     def start(self) -> StaticPoolsState:
         """Return the state of a node without containers."""
@@ -377,7 +391,7 @@ def _count(spec: ContainerSpec, pool: StaticPool) -> int:
     if _has_resources(spec):
         if count := spec.extended.get(EXCLUSIVE_LISTS, 0):
             return count
-        raise NoListsRequested(spec.title, pool.name, EXCLUSIVE_LISTS)
+        raise NoListsRequested(spec.title, pool.name)
     text = spec.pool_request.lists.strip()
     try:
         count = int(text or 1)

@@ -2,50 +2,37 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import (
+    Change,
+    Edit,
+    at_most,
+    most_cpus,
+    sentence,
+    with_cpus,
+)
+from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import BASE_PAGES, MemoryShort, bytes_text
-from nri_resmgr.policy.topology_aware.errors import NoPoolFits, count_of_cpus
+from nri_resmgr.policy.topology_aware.errors import ExclusiveCpusMissing, NoPoolFits
 from nri_resmgr.policy.topology_aware.memory import limit_above_request
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.values import ONE_CPU, Bytes, MilliCpus, PolicyError, QosClass
+from nri_resmgr.policy.whole_pods import PodPlacement
+from nri_resmgr.values import ONE_CPU, Bytes, PolicyError, QosClass
 
 State: TypeAlias = TopologyAwareState
 
-NOTHING_HELPS: Final = "no single change of it helps on this node"
 
-Edit: TypeAlias = Callable[[ContainerSpec], ContainerSpec]
-
-
-def _unchanged(spec: ContainerSpec) -> ContainerSpec:
-    return spec
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A change after which a refused request may be accepted.
-
-    Attributes:
-        text: What to do, as an imperative.
-        edit: Changes the container, or each of a pod.
-        stops: Whether all other containers are stopped.
-        relaxes: Whether the settings place what does not fit all the same.
-    """
-
-    text: str
-    edit: Edit = _unchanged
-    stops: bool = False
-    relaxes: bool = False
-
-    def settle(self, state: State, pod: str, container: str = "") -> State:
-        """Return the state that a container, known or new, is to be placed in."""
-        return state.alone(pod, container) if self.stops else state
+def node_for(
+    change: Change, state: State, pod: str, container: str = ""
+) -> TopologyAwareState:
+    """Return the state that a container, known or new, is placed in after a change."""
+    return state.alone(pod, container) if change.stops else state
 
 
 def _preferring(**fields: bool) -> Edit:
@@ -61,7 +48,8 @@ _SHARED: Final = Change(
     "annotate it with prefer-shared-cpus", edit=_preferring(shared=True)
 )
 _SOFT: Final = Change(
-    'set "placePods: soft" to place its containers one by one', relaxes=True
+    'set "placePods: soft" to place its containers one by one',
+    settings={"place_pods": PodPlacement.SOFT},
 )
 _OF_CONTAINERS: Final = (
     _SHARED,
@@ -70,7 +58,10 @@ _OF_CONTAINERS: Final = (
     Change(
         "do not make its topology hints strict", edit=_preferring(strict_hints=False)
     ),
-    Change('set "onFailure: shared" to run it on shared CPUs', relaxes=True),
+    Change(
+        'set "onFailure: shared" to run it on shared CPUs',
+        settings={"on_failure": OnFailure.SHARED},
+    ),
 )
 
 Place: TypeAlias = Callable[[Change], object]
@@ -90,10 +81,10 @@ def advise(error: PolicyError, spec: ContainerSpec, place: Place) -> None:
     stop = _STOP_MEMORY if lacks_memory else _STOP
     if accepts(stop):
         helps.append(stop.text)
-    elif not lacks_memory and (most := _most_cpus(spec, accepts)):
-        helps.append(_at_most(most).text)
+    elif not lacks_memory and (most := most_cpus(spec, accepts)):
+        helps.append(at_most(most).text)
     helps += [one.text for one in _OF_CONTAINERS if accepts(one)]
-    error.advice = _sentence(helps)
+    error.advice = sentence(helps)
 
 
 def advise_pod(error: PolicyError, place: Place) -> None:
@@ -101,7 +92,7 @@ def advise_pod(error: PolicyError, place: Place) -> None:
     if isinstance(error, NoPoolFits):
         changes = (_STOP, _SHARED, _SOFT)
         helps = [one.text for one in changes if _accepts(place, one)]
-        error.advice = _sentence(helps)
+        error.advice = sentence(helps)
 
 
 def _accepts(place: Place, change: Change) -> bool:
@@ -112,8 +103,28 @@ def _accepts(place: Place, change: Change) -> bool:
     return True
 
 
-def _sentence(helps: list[str]) -> str:
-    return f"to help, {', or '.join(helps)}" if helps else NOTHING_HELPS
+def without_exclusive_cpus(
+    error: ExclusiveCpusMissing, spec: ContainerSpec, accepts: Callable[[Change], bool]
+) -> Iterator[str]:
+    """Yield what helps a container whose annotation requires exclusive CPUs."""
+    count = max(-(-spec.request // ONE_CPU), 1)
+
+    def whole(spec: ContainerSpec) -> ContainerSpec:
+        return with_cpus(count)(replace(spec, qos=QosClass.GUARANTEED))
+
+    def bare(spec: ContainerSpec) -> ContainerSpec:
+        asked = spec.preferences
+        named = {"cpu_class": asked.cpu_class, "irq": asked.irq}
+        gone = {
+            name: None for name, one in named.items() if one and one.key == error.key
+        }
+        return replace(spec, preferences=replace(asked, **gone))
+
+    changes = (
+        Change("ask for whole CPUs with equal requests and limits", whole),
+        Change("remove the annotation", bare),
+    )
+    return (one.text for one in changes if accepts(one))
 
 
 def _of_memory(error: NoPoolFits | MemoryShort) -> Iterator[Change]:
@@ -144,19 +155,3 @@ def _with_pages(page: Bytes, most: Bytes, spec: ContainerSpec) -> ContainerSpec:
         for one in spec.hugepages
     )
     return replace(spec, hugepages=hugepages)
-
-
-def _most_cpus(spec: ContainerSpec, accepts: Callable[[Change], bool]) -> int:
-    """Return the most whole CPUs, fewer than now, that it gets; 0 if it gets none."""
-    fewer = range(1, -(-spec.request // ONE_CPU))
-    return bisect_left(fewer, 1, key=lambda count: not accepts(_at_most(count)))
-
-
-def _at_most(count: int) -> Change:
-    return Change(f"ask for at most {count_of_cpus(count)}", partial(_with_cpus, count))
-
-
-def _with_cpus(count: int, spec: ContainerSpec) -> ContainerSpec:
-    request = MilliCpus(ONE_CPU * count)
-    limit = request if spec.qos is QosClass.GUARANTEED else spec.limit
-    return replace(spec, request=request, limit=limit)

@@ -37,17 +37,22 @@ class UnknownCpuClass(PolicyError):
 
 @dataclass(eq=False)
 class ExclusiveCpusMissing(PolicyError):
-    """An annotation requires exclusive CPUs, and the container has none."""
+    """An annotation requires exclusive CPUs, and the container has none.
+
+    Attributes:
+        advice: What would help, each tried by the policy.
+    """
 
     title: str
     key: str
     why: str
+    advice: str = ""
 
     def __str__(self) -> str:
+        advice = f"; {self.advice}" if self.advice else ""
         return (
-            f"{self.title}: annotation {self.key} requires exclusive CPUs; {self.why}; "
-            "to help, ask for whole CPUs with equal requests and limits, or remove "
-            "the annotation"
+            f"{self.title}: annotation {self.key} requires exclusive CPUs; "
+            f"{self.why}{advice}"
         )
 
 

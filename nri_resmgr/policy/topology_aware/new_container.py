@@ -7,10 +7,11 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import Change
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.topology_aware.advice import Change, advise
+from nri_resmgr.policy.topology_aware.advice import advise, node_for
 from nri_resmgr.policy.topology_aware.claims import claim_titles
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, demand_of
 from nri_resmgr.policy.topology_aware.exclusive_cpus import check_class_requests
@@ -90,12 +91,12 @@ def _advise(
     error: PolicyError,
 ) -> None:
     def place_changed(change: Change) -> NewPlacement:
-        if change.relaxes and settings.on_failure is OnFailure.SHARED:
+        if change.settings and settings.on_failure is OnFailure.SHARED:
             raise error
         # A place on shared CPUs for lack of another one is no help.
-        how = OnFailure.SHARED if change.relaxes else OnFailure.REFUSE
+        how = OnFailure.SHARED if change.settings else OnFailure.REFUSE
         changed = replace(settings, on_failure=how)
-        node = change.settle(state, spec.pod)
+        node = node_for(change, state, spec.pod)
         return _place_new(change.edit(spec), node, changed, is_trial=True)
 
     advise(error, spec, place_changed)

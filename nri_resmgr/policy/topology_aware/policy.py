@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import ClassVar
 
 from msgspec.structs import replace
 
+from nri_resmgr.policy.advice import Change, accepts, sentence
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.claims import (
     ClaimDevice,
@@ -20,6 +22,8 @@ from nri_resmgr.policy.events import (
     ClaimPrepared,
     ClaimReturned,
     ContainerSpec,
+    Created,
+    Event,
     Pin,
     PodCreated,
     PodOverhead,
@@ -36,7 +40,12 @@ from nri_resmgr.policy.topology_aware.adopt import (
     former_places_of,
     restore_places,
 )
-from nri_resmgr.policy.topology_aware.advice import Change, advise, advise_pod
+from nri_resmgr.policy.topology_aware.advice import (
+    advise,
+    advise_pod,
+    node_for,
+    without_exclusive_cpus,
+)
 from nri_resmgr.policy.topology_aware.claims import (
     devices_of,
     prepare_claim,
@@ -47,6 +56,7 @@ from nri_resmgr.policy.topology_aware.demand import (
     Demand,
     demand_of,
 )
+from nri_resmgr.policy.topology_aware.errors import ExclusiveCpusMissing
 from nri_resmgr.policy.topology_aware.exclusive_cpus import (
     exclusive_grants,
     host_use_of,
@@ -131,6 +141,17 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         self.machine = machine
         self.settings = settings
         self.tree = PoolTree.of(machine, settings.available, settings.reserved)
+
+    def with_settings(self, settings: TopologyAwareSettings) -> TopologyAwarePolicy:
+        """Return the policy of the same machine with other settings."""
+        return TopologyAwarePolicy(self.machine, settings)
+
+    def advise(self, error: PolicyError, state: State, event: Event) -> None:
+        """Add to a refusal for an annotation what would help; others have advice."""
+        if isinstance(error, ExclusiveCpusMissing) and isinstance(event, Created):
+            tried = partial(accepts, self, state, event)
+            helps = without_exclusive_cpus(error, event.spec, tried)
+            error.advice = sentence(helps)
 
     def start(self) -> State:
         """Return the state of a node without containers."""
@@ -277,7 +298,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
                 error,
                 spec,
                 lambda change: self._resized(
-                    change.edit(spec), change.settle(state, spec.pod, spec.id)
+                    change.edit(spec), node_for(change, state, spec.pod, spec.id)
                 ),
             )
             raise
@@ -383,11 +404,11 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
         self, event: PodCreated, change: Change, state: State
     ) -> PlacedPod | None:
         """Reserve the places of a pod after a change; None where it needs none."""
-        if change.relaxes:
+        if change.settings:
             return None
         changed = replace(event, expected=tuple(map(change.edit, event.expected)))
         demands = demands_of(changed, self.settings)
-        left = change.settle(state, event.pod).close(event.pod)
+        left = node_for(change, state, event.pod).close(event.pod)
         if not demands:
             return None
         return reserve_places(left, event.pod, demands, self.settings)
