@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+
 from nri_resmgr.app.checkpoint.read import (
     BadCheckpoint,
     Checkpoint,
@@ -12,14 +17,23 @@ from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.configuration.acceptance import SwitchForbidden
 from nri_resmgr.app.configuration.status import DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.host.state_dir import StateDir, StateInUse, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.records import BadRecord
 from nri_resmgr.values import HostError
+from nri_resmgr.values.documents import BadValue, from_plain
 
 log = Logger(__name__)
+
+
+class _Cgroup(msgspec.Struct, frozen=True):
+    """The fields of a container's record that lead to its cgroup."""
+
+    cgroup: str = ""
+    pid: int = 0
 
 
 class CheckpointRestore:
@@ -71,6 +85,14 @@ class CheckpointRestore:
         )
         return restored.state
 
+    def cgroups(self) -> Iterator[CgroupReference]:
+        """Yield the cgroups of the checkpoint's containers, without invalid records."""
+        rows = self._saved.rows.get("container", {}) if self._saved else {}
+        for key, row in rows.items():
+            with suppress(BadValue):
+                one = from_plain(_Cgroup, row)
+                yield CgroupReference(from_plain(str, key), one.cgroup, one.pid)
+
     def check(self, kind: str) -> None:
         """Check that a policy may follow the checkpoint's.
 
@@ -114,6 +136,7 @@ def restore_checkpoint(
         restore.check(policy.config.kind)
     policy.configuration.set_placing_kind(restore.kind)
     policy.restore_from(restore)
+    policy.delivery.look(restore.cgroups())
 
 
 def saved_kind(state: StateDir) -> str:

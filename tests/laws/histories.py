@@ -11,6 +11,7 @@ import msgspec
 
 from nri_resmgr.app.plugin.catch_up import catch_up
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
+from nri_resmgr.app.plugin.present_pins import with_present_pins
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision, Rule
@@ -63,6 +64,8 @@ class History:
         record: What the runtime reports.
         by_partition: Whether the kernel keeps others off exclusive CPUs, so that the
             record of these others is not brought in line.
+        is_behind: Whether no record is, but at a container's own events; a new process
+            knows what the kernel has.
         why: The rule of the last decision on each.
         checkpoints: One for each decision.
         events: What happened, in a line each.
@@ -74,8 +77,9 @@ class History:
         machines: tuple[str, ...] = (),
         *,
         by_partition: bool = False,
+        is_behind: bool = False,
     ) -> None:
-        self.by_partition = by_partition
+        self.by_partition, self.is_behind = by_partition, is_behind
         self.machines = machines
         self.policy, self.state = policy, policy.start()
         self.there: dict[str, ContainerSpec] = {}
@@ -116,7 +120,9 @@ class History:
         """Go on under another policy, or on another machine."""
         before = self.state if policy.kind == self.policy.kind else policy.start()
         self.policy, self.state = policy, before
-        self._decide(Synchronized(self._present()))
+        # It knows where they run, whatever the runtime has recorded.
+        known = self.pins if self.is_behind else self.record
+        self._decide(Synchronized(self._present(known)))
 
     def die(self, decisions: int) -> None:
         """Go on in a new process; see `restart`."""
@@ -150,16 +156,20 @@ class History:
             return decision
 
         # The order in which a runtime lists them says nothing.
-        present = self._present()[:: -1 if decisions % 2 else 1]
+        present = self._present(self.record)[:: -1 if decisions % 2 else 1]
         pods = frozenset(one.pod for one in present)
-        known, listed = state.ledger.entries.get, Synchronized(present, pods)
+        known = state.ledger.entries.get
+        if self.is_behind:
+            whole = parse_spec(self.machines[0])
+            present = tuple(with_present_pins(present, known, self.pins, whole))
+        listed = Synchronized(present, pods)
         for one in catch_up(listed, known, propose, handle, PodOverheads()):
             pins[one.container] = one.pin.over(pins[one.container])
         return Restart(state, pins, why, tuple(refused))
 
-    def _present(self) -> tuple[ContainerSpec, ...]:
+    def _present(self, pins: Mapping[str, Pin]) -> tuple[ContainerSpec, ...]:
         return tuple(
-            msgspec.structs.replace(one, present=self.record[key])
+            msgspec.structs.replace(one, present=pins[key])
             for key, one in self.there.items()
         )
 
@@ -186,6 +196,8 @@ class History:
 
     def _follow(self, container: str) -> None:
         """Bring the runtime's record in line, where no partition holds instead."""
+        if self.is_behind:
+            return
         now = self.pins[container]
         kept_off = CpuSet.union(self.policy.exclusive_cpus(self.state).values())
         recorded = self.record[container]

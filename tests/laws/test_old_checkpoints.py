@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import hypothesis.strategies as st
@@ -99,8 +100,13 @@ STEPS: Final = st.sampled_from(
 )
 
 
-def go_on(history: History, kind: str, data: st.DataObject) -> None:
-    """Draw an event of a node that began under the policy of a kind."""
+def go_on(
+    history: History, kind: str, data: st.DataObject, oldest: int = AGES[-1]
+) -> None:
+    """Draw an event of a node that began under the policy of a kind.
+
+    A new process lacks *oldest* decisions at most.
+    """
     draw, step = data.draw, data.draw(STEPS)
     if step == "switch":
         other = draw(st.sampled_from(["NonePolicy", kind, kind]))
@@ -108,7 +114,7 @@ def go_on(history: History, kind: str, data: st.DataObject) -> None:
         machine = draw(st.sampled_from(history.machines))
         history.switch(policy_of(other, spec, machine))
     elif step == "die":
-        history.die(draw(st.integers(0, 50)))
+        history.die(draw(st.integers(0, oldest)))
     elif step == "create" or not history.there:
         history.create(draw(containers(len(history.events))))
     else:
@@ -134,10 +140,24 @@ def test_everybody_stays_however_old_the_checkpoint_is(
     check_restarts(history)
 
 
-def check_restarts(history: History) -> None:
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_everybody_stays_however_far_the_runtime_s_records_are_behind(
+    kind: str, data: st.DataObject
+) -> None:
+    machines = data.draw(st.sampled_from(MACHINES))
+    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
+    history = History(policy_of(kind, spec, machines[0]), machines, is_behind=True)
+    for _ in range(data.draw(st.integers(1, 20))):
+        go_on(history, kind, data, oldest=0)
+
+    check_restarts(history, (0,))
+
+
+def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
     """Check that none moves, whatever a checkpoint lacks, and none is refused."""
     policy, alone = history.policy, history.policy.exclusive_cpus(history.state)
-    for age in AGES:
+    for age in ages:
         after = history.restart(age)
         lines = "\n".join((*history.events, f"{age} decisions are lost"))
         assert not after.refused, lines

@@ -263,6 +263,57 @@ async def test_a_restarted_plugin_takes_partitions_over(tmp_path: Path) -> None:
         assert written_for(node) == set()
 
 
+async def record_follows(node: PartitionNode) -> None:
+    """Wait until the record of shared containers has what was decided."""
+    await until(
+        lambda: all(node.recorded(name) == node.decided(name) for name in SHARED)
+    )
+
+
+async def test_the_record_follows_when_a_partition_ends(tmp_path: Path) -> None:
+    async with partition_node(tmp_path) as node:
+        await fill(node)
+        await node.run("db", 2)
+        assert all(node.recorded(name) != node.decided(name) for name in SHARED)
+        assert node.plugin.updates.pending.records == 0
+
+        node.plugin.reconfigure(parse_config(config(BY_CPUSET)))
+        await record_follows(node)
+        assert kept_apart(node)
+
+
+async def test_the_record_follows_when_a_partition_becomes_invalid(
+    tmp_path: Path,
+) -> None:
+    async with partition_node(tmp_path) as node:
+        await fill(node)
+        await node.run("db", 2)
+        node.kernel.make("k/pod-db/intruder")
+        node.kernel.write(f"{TOP}/k/pod-db/intruder/cpuset.cpus", "0-7")
+        node.partitions.demand()  # as the kernel's notification does
+        node.plugin.delivery.send(())
+
+        await record_follows(node)
+        assert all(node.written(name) == node.decided(name) for name in SHARED)
+
+
+async def test_the_record_follows_when_cpus_without_a_partition_come_after_it(
+    tmp_path: Path,
+) -> None:
+    async with partition_node(tmp_path) as node:
+        await fill(node)
+        await node.run("db", 2)
+        await node.stop("db")
+        # It shares a CPU, so that it has no partition.
+        await node.run("mixed", 1.5)
+        assert not node.partitions.is_requested("mixed")
+
+        await record_follows(node)
+        exclusive = node.decided("mixed") - node.decided("web")
+        assert len(exclusive) == 1
+        assert all(node.written(name) == node.decided(name) for name in SHARED)
+
+
 @pytest.mark.parametrize("word", ["partition", "isolated-partition"])
 async def test_one_that_joins_ends_the_partition_before_its_creation(
     tmp_path: Path, word: str

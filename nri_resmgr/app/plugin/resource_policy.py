@@ -39,6 +39,7 @@ from nri_resmgr.app.plugin.cpu_claims import ClaimTable
 from nri_resmgr.app.plugin.engine import Engine, EventRefused, RestoreCheckpoint
 from nri_resmgr.app.plugin.foreign_pins import ForeignPins
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, EventTimers, PluginOptions
+from nri_resmgr.app.plugin.present_pins import with_present_pins
 from nri_resmgr.app.plugin.specs import SpecReader
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.app.plugin.translate import adjustment_of
@@ -223,7 +224,10 @@ class ResourcePolicy:
         self.vm_pods.begin_again(pods)
         containers = self.claims.synchronize(pods, containers, self._machine.online)
         self._take_claimed(sends=False)
-        specs = self._specs.of_all(pods, containers)
+        reported = self._specs.of_all(pods, containers)
+        specs = with_present_pins(
+            reported, self._engine.known, self.delivery.in_force(), self.machine
+        )
         updates = catch_up(
             Synchronized(tuple(specs), present),
             self._engine.known,
@@ -233,7 +237,8 @@ class ResourcePolicy:
         )
         if self._options.dry_run:
             return ()
-        return updates_of(self.delivery.synchronize(updates))
+        recorded = {spec.id: spec.present for spec in reported}
+        return updates_of(self.delivery.synchronize(updates, recorded))
 
     def run_pod_sandbox(self, pod: Pod) -> None:
         """Place a new pod as a whole, where its containers are known."""

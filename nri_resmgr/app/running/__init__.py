@@ -10,6 +10,7 @@ instead, 0.1 ms each, and has the runtime's own record follow later. Its parts:
 * `next_series`: what is written next; `series` writes it, in a thread.
 * `results`: what follows from the result of a write.
 * `overwrites`: notices what another program writes, and limits what is written again.
+* `left_in_force`: reads what an earlier process has left there.
 * `record`: what the runtime has recorded, and has to get; `updates` converts.
 * `memory_nodes`: writes memory nodes, apart from CPUs.
 * `partitions`: makes partitions of the kernel, for which most containers need no write;

@@ -12,6 +12,7 @@ from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.running.container import PinStatus
 from nri_resmgr.app.running.containers import DeliveredContainers
 from nri_resmgr.app.running.delivery import DeliveredPolicy, DeliveryCounts
+from nri_resmgr.app.running.left_in_force import read_pins
 from nri_resmgr.app.running.memory_nodes import MemoryNodeWrites
 from nri_resmgr.app.running.next_series import next_series
 from nri_resmgr.app.running.overwrites import Overwrites
@@ -92,6 +93,8 @@ class ByCgroup:
             self._results.note_nodes,
             self._results.hand_over,
         )
+        self._tree = tree
+        self._left: Mapping[str, Pin] = {}  # by an earlier process
         self._begun = 0.0  # the write in flight
         self.problem = ""
 
@@ -133,14 +136,25 @@ class ByCgroup:
         self._record.send(by_runtime)
         self._waiting.wake()  # as above
 
-    def synchronize(self, updates: Sequence[PinUpdate]) -> Sequence[PinUpdate]:
+    def look(self, cgroups: Iterable[CgroupReference]) -> None:
+        """See `PinDelivery.look`."""
+        self._left = read_pins(self._tree, cgroups)
+
+    def in_force(self) -> Mapping[str, Pin]:
+        """See `PinDelivery.in_force`."""
+        return self._left or self._containers.in_force()
+
+    def synchronize(
+        self, updates: Sequence[PinUpdate], recorded: Mapping[str, Pin]
+    ) -> Sequence[PinUpdate]:
         """See `PinDelivery.synchronize`.
 
         All containers are compared: an earlier process may have been killed between
         its writes, and before the runtime's record followed.
         """
         self._record.drop()
-        self._containers.begin_again()
+        self._left = {}
+        self._containers.begin_again(recorded)
         self._waiting.clear()
         self.memory_nodes.waiting.clear()
         self._turns.synchronized()

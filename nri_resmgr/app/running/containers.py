@@ -9,7 +9,7 @@ from typing import Final
 from nri_resmgr.app.running.container import DeliveredContainer
 from nri_resmgr.app.running.delivery import DeliveredPolicy
 from nri_resmgr.host.cgroups.containers import CgroupReference
-from nri_resmgr.policy.events import Pin
+from nri_resmgr.policy.events import NO_PIN, Pin
 from nri_resmgr.policy.ledger import Entry
 
 _NO_PATH: Final = "the runtime reports no cgroup of it"
@@ -70,6 +70,14 @@ class DeliveredContainers:
         one = self._known.get(container)
         return one is not None and one.has_started
 
+    def in_force(self) -> Mapping[str, Pin]:
+        """Return what is in the cgroups of containers, where that is known."""
+        return {
+            key: one.in_force
+            for key, one in self._known.items()
+            if one.in_force is not None and not one.by_runtime
+        }
+
     # Which there are.
 
     def add(self, container: str, pin: Pin) -> None:
@@ -80,13 +88,17 @@ class DeliveredContainers:
         """Add a container that runs, unless it is known."""
         self._known.setdefault(container, DeliveredContainer(has_started=True))
 
-    def begin_again(self) -> None:
-        """Begin with the containers that the policy knows now, as after a start."""
+    def begin_again(self, recorded: Mapping[str, Pin]) -> None:
+        """Begin with the containers that the policy knows now, as after a start.
+
+        Args:
+            recorded: What the runtime has reported of each.
+        """
         # The runtime lists those that have not started as well; without a cgroup they
         # are updated by the runtime, which is right for them, too.
         self._known = {
-            key: DeliveredContainer(entry.spec.present, has_started=True)
-            for key, entry in self.entries().items()
+            key: DeliveredContainer(recorded.get(key, NO_PIN), has_started=True)
+            for key in self.entries()
         }
 
     def forget_ended(self) -> Collection[str]:

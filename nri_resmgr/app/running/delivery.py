@@ -10,6 +10,7 @@ import msgspec
 
 from nri_resmgr.app.running.container import PinStatus
 from nri_resmgr.app.running.updates import updates_of
+from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, Pin
 from nri_resmgr.policy.ledger import KnowsContainers
@@ -86,8 +87,21 @@ class PinDelivery(Protocol):
     def send(self, containers: Iterable[str]) -> None:
         """Deliver the present pins of containers; no request asked for them."""
 
-    def synchronize(self, updates: Sequence[PinUpdate]) -> Sequence[PinUpdate]:
-        """Begin with the containers that the policy knows now; see `apply`."""
+    def look(self, cgroups: Iterable[CgroupReference]) -> None:
+        """Read what an earlier process has left in force, before the loop runs."""
+
+    def in_force(self) -> Mapping[str, Pin]:
+        """Return what the kernel has in containers' cgroups, as far as it is known."""
+
+    def synchronize(
+        self, updates: Sequence[PinUpdate], recorded: Mapping[str, Pin]
+    ) -> Sequence[PinUpdate]:
+        """Begin with the containers that the policy knows now; see `apply`.
+
+        Args:
+            updates: Changed pins.
+            recorded: What the runtime has reported of each container.
+        """
 
     def taken(self, updates: Mapping[str, ContainerUpdate]) -> None:
         """Note updates that the runtime was given, by call or in a reply."""
@@ -153,7 +167,18 @@ class ByRuntime:
         """See `PinDelivery.send`."""
         self._subject.updates.send(self.update_of, containers)
 
-    def synchronize(self, updates: Sequence[PinUpdate]) -> Sequence[PinUpdate]:
+    def look(self, cgroups: Iterable[CgroupReference]) -> None:
+        """Do nothing: the runtime's record is what it has written."""
+
+    def in_force(self) -> Mapping[str, Pin]:
+        """Return none: see `look`."""
+        return {}
+
+    def synchronize(
+        self,
+        updates: Sequence[PinUpdate],
+        recorded: Mapping[str, Pin],  # noqa: ARG002 - the interface
+    ) -> Sequence[PinUpdate]:
         """Return all, which are the pins of all containers: nothing waits any more."""
         self._subject.updates.pending.drop(self.update_of)
         return updates
