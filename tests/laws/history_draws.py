@@ -7,6 +7,7 @@ from typing import Any, Final
 import hypothesis.strategies as st
 
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
@@ -106,6 +107,7 @@ def containers(draw: st.DrawFn, number: int) -> ContainerSpec:
         qos=qos,
         created=number,
         preferences=preferences,
+        pool_request=PoolRequest(pool=draw(st.sampled_from(["", "x"]))),
         **draw(amounts(qos)),
     )
 
