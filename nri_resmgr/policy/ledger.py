@@ -168,11 +168,15 @@ def oldest_first(specs: Iterable[ContainerSpec]) -> list[ContainerSpec]:
 def of_pods_there(
     slots: Mapping[tuple[str, str], Value], event: Synchronized
 ) -> dict[tuple[str, str], Value]:
-    """Keep the slots of pods that still exist, as far as that is known."""
-    if event.pods is None:
-        return dict(slots)
-    pods = event.pods | {spec.pod for spec in event.specs}
-    return {slot: value for slot, value in slots.items() if slot[0] in pods}
+    """Keep the slots of pods that still exist, as far as that is known.
+
+    They are sorted: the order of a checkpoint says nothing.
+    """
+    known = sorted(slots)
+    if event.pods is not None:
+        pods = event.pods | {spec.pod for spec in event.specs}
+        known = [slot for slot in known if slot[0] in pods]
+    return {slot: slots[slot] for slot in known}
 
 
 def of_other_pods(

@@ -44,8 +44,14 @@ class Reported(msgspec.Struct, frozen=True):
         sent, cpus = entry.last_sent, pin.cpus
         if cpus and sent.cpus and sent.cpus not in (cpus, cpus - self.owned):
             return False
+        return self.is_known_memory(pin, entry)
+
+    @staticmethod
+    def is_known_memory(pin: Pin, entry: Entry) -> bool:
+        """Return whether nothing was decided about its memory nodes after *entry*."""
         # A running container only gets more memory nodes: others are not from us.
-        return not sent.mems or sent.mems == pin.mems or not sent.mems <= pin.mems
+        sent = entry.last_sent.mems
+        return not sent or sent == pin.mems or not sent <= pin.mems
 
     def shared_part(self, cpus: CpuSet) -> CpuSet:
         """Return the CPUs that a container which shares them can have in force."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache
+from random import Random
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,7 @@ from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Decision, Rule
 from nri_resmgr.policy.events import (
+    NO_PIN,
     ContainerSpec,
     Created,
     Event,
@@ -27,10 +29,10 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, PolicyError
-from tests.laws.reborn import Checkpoints, restored
+from tests.laws.reborn import Checkpoints, restored, shuffled
 
 _DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
-_FELL_BACK: Final = (Rule.FELL_BACK, Rule.RESERVED_FULL)
+FELL_BACK: Final = (Rule.FELL_BACK, Rule.RESERVED_FULL)
 
 
 @cache
@@ -93,7 +95,7 @@ class History:
     @property
     def crowded(self) -> bool:
         """Whether some container has less than it asked for."""
-        return any(self.why[key] in _FELL_BACK for key in self.there)
+        return any(self.why[key] in FELL_BACK for key in self.there)
 
     def create(self, spec: ContainerSpec) -> None:
         """Have a container come, if the policy can place it."""
@@ -101,6 +103,12 @@ class History:
             decision = self._decide(Created(spec))
             self.there[spec.id] = spec
             self.pins[spec.id] = self.record[spec.id] = decision.pin
+
+    def create_unseen(self, spec: ContainerSpec) -> None:
+        """Have a container come while no daemon runs: it is pinned to nothing."""
+        self.there[spec.id] = spec
+        self.pins[spec.id] = self.record[spec.id] = NO_PIN
+        self.events.append(f"unseen: {_what(spec)}")
 
     def resize(self, container: str, amounts: Mapping[str, Any]) -> None:
         """Have a container ask for other amounts, if the policy can grant them."""
@@ -135,9 +143,13 @@ class History:
         self.checkpoints = Checkpoints()  # a new process writes one at once
         self.checkpoints.note(self.policy, self.state)
 
-    def restart(self, decisions: int) -> Restart:
-        """Start a new process, whose checkpoint lacks the last *decisions*."""
-        state = restored(self.checkpoints.aged(decisions), self.policy)
+    def restart(self, decisions: int, order: Random | None = None) -> Restart:
+        """Start a new process, whose checkpoint lacks the last *decisions*.
+
+        Its records are in another *order* than they were written in, if given.
+        """
+        text = self.checkpoints.aged(decisions)
+        state = restored(shuffled(text, order) if order else text, self.policy)
         pins, why, refused = dict(self.pins), dict[str, Rule](), list[str]()
 
         def propose(event: Event) -> Decision[Any]:
@@ -211,8 +223,13 @@ def _line_of(event: Event, decision: Decision[Any]) -> str:
     spec = getattr(event, "spec", None)
     what = getattr(event, "id", "")
     if spec is not None:
-        gib = spec.memory_request >> 30
-        what = f"{spec.id} {spec.qos} {spec.request}m {gib}Gi"
+        what = _what(spec)
     rules = [(one.container, one.rule.value, str(one.cpus)) for one in decision.reasons]
     pins = [(one.container, str(one.pin.cpus)) for one in decision.updates]
     return f"{type(event).__name__} {what}: {rules}, updates {pins}"
+
+
+def _what(spec: ContainerSpec) -> str:
+    """Say which container it is, and what it asks for."""
+    gib = spec.memory_request >> 30
+    return f"{spec.id} {spec.qos} {spec.request}m {gib}Gi"

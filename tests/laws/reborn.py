@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from random import Random
 from typing import Any, Final
 
 from nri_resmgr.app.checkpoint.read import read_checkpoint
@@ -33,6 +35,24 @@ class Checkpoints:
     def aged(self, decisions: int) -> str:
         """Return the one from before some decisions; the oldest at most."""
         return self._texts[-1 - min(decisions, len(self._texts) - 1)]
+
+
+_ANY_ORDER: Final = ("members", "rooms")
+
+
+def shuffled(text: str, order: Random) -> str:
+    """Return a checkpoint of the same records, in another order.
+
+    Its tables and their rows, and the lists in rows that stand for sets.
+    """
+    first, *lines = text.splitlines()
+    header, records = json.loads(first), [json.loads(one) for one in lines]
+    order.shuffle(records)
+    for _, _, data in records:
+        for name in _ANY_ORDER if isinstance(data, dict) else ():
+            order.shuffle(data.get(name, []))
+    body = [f"{json.dumps(one)}\n" for one in records]
+    return checkpoint(body, header["policy"], header["version"], header["written"])
 
 
 def restored(text: str, policy: Policy[Any]) -> Any:

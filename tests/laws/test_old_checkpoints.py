@@ -3,126 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from random import Random
 from typing import Any, Final
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
+from msgspec.structs import replace
 
+from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.values import CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
-
-# Before and after parts of it go offline, or come.
-MACHINES: Final = (
-    ("1s4n4c1t memory=4Gi", "1s4n4c1t memory=4Gi offline=5,9"),
-    ("2s1n4c2t memory=8Gi", "2s1n4c2t memory=8Gi offline=3,11"),
-    ("2s2n2c2t memory=4Gi", "2s2n2c2t memory=2Gi,4Gi"),
-    ("1s2n4c1t l3=2 memory=4Gi", "1s2n4c1t l3=2 memory=6Gi"),
-    ("4s4c1t around=2 memory=4Gi", "4s4c1t around=2 memory=4Gi offline=5,9"),
-    ("1s2n4c1t emulated=2 memory=8Gi", "1s2n4c1t emulated=2 memory=8Gi offline=5"),
+from tests.laws.history_draws import (
+    DOCUMENTS,
+    MACHINES,
+    OLDEST,
+    RESERVED,
+    go_on,
 )
 
-_RESERVED: Final = "reservedResources: {cpu: 'cpuset:0'}"
-_LISTS: Final = (
-    "[{name: x, exclusive: true, cpuLists: [{cpus: '1'}, {cpus: '2-3'}]},"
-    " {name: shared, cpuLists: [{cpus: '4'}, {cpus: '6-7'}]}]"
-)
-_OWN_TYPES: Final = (
-    f"{{{_RESERVED}, balloonTypes: ["
-    "{name: a, preferNewBalloons: true}, {name: b, minCPUs: 1, maxCPUs: 4}]}"
-)
-_SPREAD_TYPES: Final = (
-    f"{{{_RESERVED}, balloonTypes: [{{name: a, preferPerNamespaceBalloon: true}}, "
-    "{name: b, minBalloons: 1, minCPUs: 2, preferSpreadingPods: true}]}"
-)
-DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
-    "TopologyAwarePolicy": (
-        f"{{{_RESERVED}}}",
-        f"{{{_RESERVED}, colocatePods: true}}",
-        f"{{{_RESERVED}, onFailure: shared}}",
-    ),
-    "BalloonsPolicy": (
-        f"{{{_RESERVED}, balloonTypes: [{{name: a}}]}}",
-        _OWN_TYPES,
-        _SPREAD_TYPES,
-    ),
-    "StaticPolicy": (f"{{{_RESERVED}}}",),
-    "StaticPlusPolicy": (f"{{{_RESERVED}}}",),
-    "PodpoolsPolicy": (
-        f"{{{_RESERVED}, pools: [{{name: p, cpu: 1, instances: 2, maxPods: 2}}]}}",
-    ),
-    "StaticPoolsPolicy": (f"{{pools: {_LISTS}}}",),
-    "DynamicPoolsPolicy": (
-        f"{{{_RESERVED}, pools: [{{name: web, namespaces: [web]}}, {{name: db}}]}}",
-    ),
-}
-AGES: Final = (0, 1, 2, 3, 5, 8, 12, 20, 50)
-
-
-@st.composite
-def amounts(draw: st.DrawFn, qos: QosClass) -> dict[str, Any]:
-    """Draw what a container asks for."""
-    if qos is QosClass.BEST_EFFORT:
-        return {}
-    whole = st.sampled_from([1000, 2000, 3000, 5000])
-    request = MilliCpus(draw(whole | st.sampled_from([500, 200, 1500, 2500])))
-    memory = Bytes(draw(st.sampled_from([0, 0, 1, 3])) << 30)
-    if qos is QosClass.GUARANTEED:
-        limits = {"limit": request, "memory_limit": memory or None}
-        return {"request": request, "memory_request": memory, **limits}
-    return {"request": request, "memory_request": memory}
-
-
-@st.composite
-def containers(draw: st.DrawFn, number: int) -> ContainerSpec:
-    """Draw a container, the *number*-th event; its pod has another one perhaps."""
-    qos = draw(st.sampled_from(QosClass))
-    preferences = Preferences(
-        balloon=draw(st.sampled_from(["", "", "a", "b"])),
-        dynamic_pool=draw(st.sampled_from(["", "db"])),
-        pod_pool="p" if number % 4 < 2 else "",
-    )
-    return ContainerSpec(
-        id=f"c{number}",
-        pod=f"p{number // 2}",
-        namespace=draw(st.sampled_from(["default", "web"])),
-        qos=qos,
-        created=number,
-        preferences=preferences,
-        **draw(amounts(qos)),
-    )
-
-
-STEPS: Final = st.sampled_from(
-    [*["create"] * 6, *["resize"] * 4, *["stop"] * 2, "switch", "die"]
-)
-
-
-def go_on(
-    history: History, kind: str, data: st.DataObject, oldest: int = AGES[-1]
-) -> None:
-    """Draw an event of a node that began under the policy of a kind.
-
-    A new process lacks *oldest* decisions at most.
-    """
-    draw, step = data.draw, data.draw(STEPS)
-    if step == "switch":
-        other = draw(st.sampled_from(["NonePolicy", kind, kind]))
-        spec = draw(st.sampled_from(DOCUMENTS.get(other, ("{}",))))
-        machine = draw(st.sampled_from(history.machines))
-        history.switch(policy_of(other, spec, machine))
-    elif step == "die":
-        history.die(draw(st.integers(0, oldest)))
-    elif step == "create" or not history.there:
-        history.create(draw(containers(len(history.events))))
-    else:
-        container = draw(st.sampled_from(sorted(history.there)))
-        if step == "stop":
-            history.stop(container)
-        else:
-            history.resize(container, draw(amounts(history.there[container].qos)))
+SHUFFLED_AGES: Final = (0, 2, 8)
+AGES: Final = (0, 1, 2, 3, 5, 8, 12, 20, OLDEST)
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -163,6 +66,15 @@ def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
         assert not after.refused, lines
         assert history.crowded or after.pins == history.pins, lines
         assert alone.items() <= policy.exclusive_cpus(after.state).items(), lines
+        if age in SHUFFLED_AGES:
+            again = history.restart(age, Random(age))  # noqa: S311 - repeatable
+            assert written(policy, again.state) == written(policy, after.state), lines
+            assert again == after, lines
+
+
+def written(policy: ViewedPolicy[Any], state: Any) -> list[str]:
+    """Return the records of a state, the order of which decides what comes next."""
+    return Draft().lines_of(policy, state)
 
 
 def guaranteed(request: int) -> dict[str, Any]:
@@ -232,5 +144,55 @@ def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
     history.create(one("bus", 500))
     history.create(one("db", 1500))
     history.create(one("dns", 2000))
+
+    check_restarts(history)
+
+
+def burstable(name: str, request: int, created: int = 0) -> ContainerSpec:
+    """Return a Burstable container in a pod of its own."""
+    amount, qos = MilliCpus(request), QosClass.BURSTABLE
+    return ContainerSpec(id=name, pod=name, qos=qos, request=amount, created=created)
+
+
+def sharing(level: str) -> str:
+    """Return a document with one type of balloons, which share idle CPUs."""
+    return (
+        f"{{{RESERVED}, balloonTypes: [{{name: a, namespaces: ['*'],"
+        f" preferNewBalloons: true, shareIdleCPUsInSame: {level}}}]}}"
+    )
+
+
+def test_memory_that_a_container_beside_idle_cpus_got_is_not_taken_back() -> None:
+    machine = "4s4c1t around=2 memory=4Gi"
+    history = History(policy_of("BalloonsPolicy", sharing("core"), machine))
+    history.create(burstable("web", 500))
+    history.create(burstable("db", 5000, created=1))
+    history.resize("web", {"request": MilliCpus(5000)})
+    history.resize("web", {"request": MilliCpus(500)})
+    assert len(history.pins["web"].mems) > 1
+
+    check_restarts(history)
+
+
+def test_a_balloon_that_shares_the_idle_cpus_of_two_nodes_still_does() -> None:
+    machine = "2s2n2c2t memory=4Gi"
+    history = History(policy_of("BalloonsPolicy", sharing("numa"), machine))
+    for number, name in enumerate(("api", "bus", "db", "dns")):
+        history.create(burstable(name, 3000, created=number))
+    history.stop("dns")
+    history.create(burstable("web", 200, created=4))
+    history.resize("web", {"request": MilliCpus(3000)})
+    assert history.pins["web"].cpus == CpuSet.parse("6-7,11,14-15")
+
+    check_restarts(history)
+
+
+@pytest.mark.parametrize("kind", ["StaticPolicy", "TopologyAwarePolicy"])
+def test_former_places_are_the_same_in_any_order(kind: str) -> None:
+    history = History(policy_of(kind, DOCUMENTS[kind][0], "1s4n4c1t"))
+    for name in ("web", "log", "api", "db"):
+        history.create(replace(one(name, 1000), pod="shop", slot=name))
+    for name in ("web", "log", "api"):
+        history.stop(name)
 
     check_restarts(history)

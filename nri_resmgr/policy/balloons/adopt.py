@@ -26,6 +26,7 @@ from nri_resmgr.policy.balloons.place import (
 from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
 from nri_resmgr.policy.balloons.restore import (
     grow_restored,
+    in_standard_order,
     recent_part,
     restore,
     restore_empty,
@@ -58,7 +59,7 @@ def adopt(
     # All of them before any is placed, as strategies look at pods and namespaces.
     for spec in specs:
         state = state.put(spec, spec.present)
-    old = recent_part(old, specs, context)
+    old = recent_part(in_standard_order(old), specs, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
     restored = tuple(state.balloons)

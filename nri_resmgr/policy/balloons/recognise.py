@@ -17,6 +17,7 @@ from nri_resmgr.policy.balloons.place import (
     preserve,
     search_for,
 )
+from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
@@ -89,7 +90,9 @@ def recognise(
     for made, name in _candidates(search, present | hidden):
         known = present | _known(made.balloons[name], made)
         state = made.with_member(spec.id, replace(search.membership, balloon=name))
-        for inside in (known - occupancy.contested, known, known | hidden):
+        alone = known - occupancy.contested
+        each = _one_of_each(alone, search.kind, context)
+        for inside in (each, alone, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state, context):
             return BalloonPlacement(state, Rule.KEPT, decided)
@@ -139,6 +142,17 @@ def _known(balloon: Balloon, state: State) -> CpuSet:
     return CpuSet.union(
         last_sent(key).cpus for key in balloon.members if not memberships[key].hidden
     )
+
+
+def _one_of_each(cpus: CpuSet, kind: BalloonType, context: Context) -> CpuSet:
+    """Return one CPU of each element in which a type shares idle ones.
+
+    The balloon has some in each of these, or it would not share the others there.
+    """
+    if kind.share_idle is None:
+        return NO_CPUS
+    inside = (one & cpus for one in context.elements(kind.share_idle))
+    return CpuSet.from_iterable(one.first for one in inside if one)
 
 
 def _twice(places: Iterable[CpuSet]) -> CpuSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from msgspec.structs import replace
 
@@ -62,6 +63,16 @@ def restore(
     return _trimmed(staying, state, context)
 
 
+def in_standard_order(old: State) -> State:
+    """Return a state with its balloons by type and number.
+
+    The order in which a checkpoint lists them says nothing.
+    """
+    ordered = sorted(old.balloons.values(), key=lambda one: (one.type, one.index))
+    balloons = MappingProxyType({one.name: one for one in ordered})
+    return replace(old, balloons=balloons)
+
+
 def recent_part(old: State, specs: Sequence[ContainerSpec], context: Context) -> State:
     """Leave out containers that moved since, and the balloons in which no other stayed.
 
@@ -73,7 +84,8 @@ def recent_part(old: State, specs: Sequence[ContainerSpec], context: Context) ->
         entry = entries.get(spec.id)
         if entry is None or reported.is_known(spec.present, entry):
             continue
-        if not _runs_beside_idle(spec, old, context):
+        same = reported.is_known_memory(spec.present, entry)
+        if not (same and _runs_beside_idle(spec, old, context)):
             outdated[spec.id] = old.memberships[spec.id].balloon
     if not outdated:
         return old
@@ -96,11 +108,11 @@ def recent_part(old: State, specs: Sequence[ContainerSpec], context: Context) ->
 def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool:
     """Return whether a container runs in its balloon and on other idle CPUs.
 
-    Those change with other balloons.
+    Those change with other balloons. Its own ones do with what it asks for.
     """
     membership = old.memberships[spec.id]
     balloon = old.balloons.get(membership.balloon)
-    if balloon is None or not balloon.reach:
+    if balloon is None or not balloon.reach or spec.request != membership.request:
         return False
     own = context.visible(balloon.cpus, membership)
     most = context.visible(balloon.cpus | balloon.reach, membership)
@@ -123,6 +135,8 @@ def _staying(
     balloon: Balloon, specs: Mapping[str, ContainerSpec], old: State, context: Context
 ) -> list[ContainerSpec]:
     mine = [specs[key] for key in balloon.members if key in specs]
+    # The order in which a checkpoint lists them says nothing.
+    mine.sort(key=lambda one: (one.created, one.id))
     return [
         one for one in mine if _asks_for(one, context) == old.memberships[one.id].kind
     ]

@@ -99,8 +99,10 @@ class DynamicPoolsPolicy(SimplePolicy[DynamicPoolsState]):
         reported = self._reported(specs) if self.settings.pin_cpus else {}
         taken = CpuSet.union(reported.values())
         others = {name: cpus - taken for name, cpus in state.cpus.items()}
-        cpus = {name: one for name, one in (others | reported).items() if name in known}
-        busy = {name: one for name, one in state.busy.items() if name in known}
+        # In the order of the settings: that of a checkpoint says nothing.
+        found = others | reported
+        cpus = {name: found[name] for name in known if name in found}
+        busy = {name: state.busy[name] for name in known if name in state.busy}
         return DynamicPoolsState(cpus=cpus, busy=busy)
 
     def _reported(self, specs: Sequence[ContainerSpec]) -> dict[str, CpuSet]:

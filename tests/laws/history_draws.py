@@ -1,0 +1,145 @@
+"""Documents and machines of all kinds of policy, and what happens to their nodes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import hypothesis.strategies as st
+
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.pool_request import PoolRequest
+from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from tests.laws.histories import History, policy_of
+
+# Before and after parts of it go offline, or come.
+MACHINES: Final = (
+    ("1s4n4c1t memory=4Gi", "1s4n4c1t memory=4Gi offline=5,9"),
+    ("2s1n4c2t memory=8Gi", "2s1n4c2t memory=8Gi offline=3,11"),
+    ("2s2n2c2t memory=4Gi", "2s2n2c2t memory=2Gi,4Gi"),
+    ("1s2n4c1t l3=2 memory=4Gi", "1s2n4c1t l3=2 memory=6Gi"),
+    ("4s4c1t around=2 memory=4Gi", "4s4c1t around=2 memory=4Gi offline=5,9"),
+    ("1s2n4c1t emulated=2 memory=8Gi", "1s2n4c1t emulated=2 memory=8Gi offline=5"),
+)
+
+RESERVED: Final = "reservedResources: {cpu: 'cpuset:0'}"
+_LISTS: Final = (
+    "[{name: x, exclusive: true, cpuLists: [{cpus: '1'}, {cpus: '2-3'}]},"
+    " {name: shared, cpuLists: [{cpus: '4'}, {cpus: '6-7'}]}]"
+)
+_OWN_TYPES: Final = (
+    f"{{{RESERVED}, balloonTypes: ["
+    "{name: a, preferNewBalloons: true}, {name: b, minCPUs: 1, maxCPUs: 4}]}"
+)
+_SPREAD_TYPES: Final = (
+    f"{{{RESERVED}, balloonTypes: [{{name: a, preferPerNamespaceBalloon: true}}, "
+    "{name: b, minBalloons: 1, minCPUs: 2, preferSpreadingPods: true}]}"
+)
+_SHARING_TYPES: Final = tuple(
+    f"{{{RESERVED}, balloonTypes: [{{name: a, shareIdleCPUsInSame: {level}}}, "
+    f"{{name: b, preferNewBalloons: true, shareIdleCPUsInSame: {other}}}]}}"
+    for level, other in (("system", "numa"), ("package", "l2cache"), ("numa", "core"))
+)
+_COMPOSITE_TYPES: Final = (
+    f"{{{RESERVED}, balloonTypes: [{{name: a, components: "
+    "[{balloonType: b}, {balloonType: part}]}, {name: b}, {name: part}]}"
+)
+_BALANCED_TYPES: Final = (
+    f"{{{RESERVED}, balloonTypes: [{{name: a, componentCreation: balance-balloons,"
+    " components: [{balloonType: one}, {balloonType: two}], preferNewBalloons: true},"
+    " {name: b, shareIdleCPUsInSame: system}, {name: one}, {name: two}]}"
+)
+DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
+    "TopologyAwarePolicy": (
+        f"{{{RESERVED}}}",
+        f"{{{RESERVED}, colocatePods: true}}",
+        f"{{{RESERVED}, onFailure: shared}}",
+    ),
+    "BalloonsPolicy": (
+        f"{{{RESERVED}, balloonTypes: [{{name: a}}]}}",
+        _OWN_TYPES,
+        _SPREAD_TYPES,
+        *_SHARING_TYPES,
+        _COMPOSITE_TYPES,
+        _BALANCED_TYPES,
+    ),
+    "StaticPolicy": (f"{{{RESERVED}}}",),
+    "StaticPlusPolicy": (f"{{{RESERVED}}}",),
+    "PodpoolsPolicy": (
+        f"{{{RESERVED}, pools: [{{name: p, cpu: 1, instances: 2, maxPods: 2}}]}}",
+    ),
+    "StaticPoolsPolicy": (f"{{pools: {_LISTS}}}",),
+    "DynamicPoolsPolicy": (
+        f"{{{RESERVED}, pools: [{{name: web, namespaces: [web]}}, {{name: db}}]}}",
+    ),
+}
+
+
+@st.composite
+def amounts(draw: st.DrawFn, qos: QosClass) -> dict[str, Any]:
+    """Draw what a container asks for."""
+    if qos is QosClass.BEST_EFFORT:
+        return {}
+    whole = st.sampled_from([1000, 2000, 3000, 5000])
+    request = MilliCpus(draw(whole | st.sampled_from([500, 200, 1500, 2500])))
+    memory = Bytes(draw(st.sampled_from([0, 0, 1, 3])) << 30)
+    if qos is QosClass.GUARANTEED:
+        limits = {"limit": request, "memory_limit": memory or None}
+        return {"request": request, "memory_request": memory, **limits}
+    return {"request": request, "memory_request": memory}
+
+
+@st.composite
+def containers(draw: st.DrawFn, number: int) -> ContainerSpec:
+    """Draw a container, the *number*-th event; its pod has others perhaps."""
+    qos = draw(st.sampled_from(QosClass))
+    preferences = Preferences(
+        balloon=draw(st.sampled_from(["", "", "a", "b"])),
+        dynamic_pool=draw(st.sampled_from(["", "db"])),
+        pod_pool="p" if number % 8 < 4 else "",
+    )
+    return ContainerSpec(
+        id=f"c{number}",
+        pod=f"p{number // 4}",
+        name=f"n{number}",
+        slot=f"n{number}",
+        namespace=draw(st.sampled_from(["default", "web"])),
+        qos=qos,
+        created=number,
+        preferences=preferences,
+        pool_request=PoolRequest(pool=draw(st.sampled_from(["", "x"]))),
+        **draw(amounts(qos)),
+    )
+
+
+OLDEST: Final = 50
+"""Decisions that a checkpoint lacks at most."""
+
+STEPS: Final = st.sampled_from(
+    [*["create"] * 6, *["resize"] * 4, *["stop"] * 2, "switch", "die"]
+)
+
+
+def go_on(
+    history: History, kind: str, data: st.DataObject, oldest: int = OLDEST
+) -> None:
+    """Draw an event of a node that began under the policy of a kind.
+
+    A new process lacks *oldest* decisions at most.
+    """
+    draw, step = data.draw, data.draw(STEPS)
+    if step == "switch":
+        other = draw(st.sampled_from(["NonePolicy", kind, kind]))
+        spec = draw(st.sampled_from(DOCUMENTS.get(other, ("{}",))))
+        machine = draw(st.sampled_from(history.machines))
+        history.switch(policy_of(other, spec, machine))
+    elif step == "die":
+        history.die(draw(st.integers(0, oldest)))
+    elif step == "create" or not history.there:
+        history.create(draw(containers(len(history.events))))
+    else:
+        container = draw(st.sampled_from(sorted(history.there)))
+        if step == "stop":
+            history.stop(container)
+        else:
+            history.resize(container, draw(amounts(history.there[container].qos)))
