@@ -10,8 +10,9 @@ from hypothesis import given
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from nri_resmgr.values import Bytes, CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
+from tests.topology.odd_machines import Oddities, odd_series
 
 # Before and after parts of it go offline, or come.
 MACHINES: Final = (
@@ -57,6 +58,9 @@ DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
         f"{{{_RESERVED}, pools: [{{name: web, namespaces: [web]}}, {{name: db}}]}}",
     ),
 }
+# What the documents ask for is there.
+SMALL: Final = Oddities(least=4, ordinary=CpuSet.parse("0-3"))
+NAMED: Final = {"StaticPoolsPolicy": Oddities(least=8, ordinary=CpuSet.parse("0-7"))}
 AGES: Final = (0, 1, 2, 3, 5, 8, 12, 20, 50)
 
 
@@ -124,7 +128,8 @@ def go_on(history: History, kind: str, data: st.DataObject) -> None:
 def test_everybody_stays_however_old_the_checkpoint_is(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(st.sampled_from(MACHINES))
+    drawn = odd_series(NAMED.get(kind, SMALL))
+    machines = data.draw(drawn | st.sampled_from(MACHINES))
     spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
     lags = data.draw(st.booleans())
     history = History(policy_of(kind, spec, machines[0]), machines, by_partition=lags)
