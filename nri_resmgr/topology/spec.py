@@ -68,7 +68,7 @@ class MachineSpec(msgspec.Struct, frozen=True):
     cores: int = 1
     threads: int = 1
     efficient: int = 0
-    l3: int = 0
+    l3: tuple[int, ...] = ()
     cluster: int = 0
     around: int = 1
     emulated: int = 1
@@ -155,6 +155,10 @@ def _positive(value: str) -> int:
     return number
 
 
+def _counts(value: str) -> tuple[int, ...]:
+    return tuple(map(_positive, value.split(",")))
+
+
 def _sizes(value: str) -> tuple[Bytes, ...]:
     return tuple(map(parse_bytes, value.split(",")))
 
@@ -179,7 +183,7 @@ _LETTERS: Final = {
     "e": "efficient",
 }
 _FIELDS: Final[Mapping[str, Callable[[str], object]]] = {
-    "l3": _positive,
+    "l3": _counts,
     "cluster": _positive,
     "around": _positive,
     "emulated": _positive,

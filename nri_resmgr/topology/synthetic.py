@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, cycle, islice, repeat
 from typing import Final, TypeVar
 
 import msgspec
@@ -68,7 +69,8 @@ def parse_spec(text: str) -> Machine:
     ``hbm=4x16Gi:movable``  memory-only nodes, count and size; so too ``cxl``,
                             ``pmem``, ``dram``; spread evenly over the nodes
     ``hugepages=2Mi:64``    pools of each node with CPUs, ``,`` between sizes
-    ``l3=4``                cores that share a level 3 cache (default: a die)
+    ``l3=4,2``              cores that share a level 3 cache, repeated in each die
+                            as needed (default: all of a die)
     ``cluster=4``           cores in a cluster (default: no clusters)
     ``around=2``            sockets in a node (default: sockets are around nodes)
     ``emulated=4``          emulated NUMA: nodes with the same CPUs, which each node
@@ -164,6 +166,9 @@ def _cluster(spec: MachineSpec, place: int) -> int | None:
 def _caches(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[Cache]:
     """Yield the caches of a server; efficient cores of a module share level 2."""
     per_die = len(cores) // (spec.sockets * spec.dies)
+    sizes = enumerate(cycle(spec.l3 or (per_die,)))
+    repeated = chain.from_iterable(repeat(number, size) for number, size in sizes)
+    l3_of = list(islice(repeated, per_die))  # by place in the die
 
     def module(core: Core) -> tuple[object, ...]:
         if core.kind is CoreKind.PERFORMANCE:
@@ -171,7 +176,7 @@ def _caches(spec: MachineSpec, cores: Sequence[Core]) -> Iterator[Cache]:
         return (core.package, core.die, core.cluster, core.kind)
 
     def last(core: Core) -> tuple[object, ...]:
-        return (core.package, core.die, core.id % per_die // (spec.l3 or per_die))
+        return (core.package, core.die, l3_of[core.id % per_die])
 
     private = [core.cpus for core in cores]
     rows = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
+from functools import lru_cache
 from random import Random
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ _DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\
 FELL_BACK: Final = (Rule.FELL_BACK, Rule.RESERVED_FULL)
 
 
-@cache
+@lru_cache(256)
 def policy_of(kind: str, spec: str, machine: str) -> ViewedPolicy[Any]:
     """Build the policy of a document, for a machine by its spec."""
     text = _DOCUMENT.format(kind=kind, spec=spec)

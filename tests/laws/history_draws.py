@@ -9,11 +9,12 @@ import hypothesis.strategies as st
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
-from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from nri_resmgr.values import Bytes, CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
+from tests.topology.odd_machines import Oddities, odd_series
 
 # Before and after parts of it go offline, or come.
-MACHINES: Final = (
+_MACHINES: Final = (
     ("1s4n4c1t memory=4Gi", "1s4n4c1t memory=4Gi offline=5,9"),
     ("2s1n4c2t memory=8Gi", "2s1n4c2t memory=8Gi offline=3,11"),
     ("2s2n2c2t memory=4Gi", "2s2n2c2t memory=2Gi,4Gi"),
@@ -73,6 +74,15 @@ DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
         f"{{{RESERVED}, pools: [{{name: web, namespaces: [web]}}, {{name: db}}]}}",
     ),
 }
+
+# What the documents ask for is there.
+_SMALL: Final = Oddities(least=4, ordinary=CpuSet.parse("0-3"))
+_NAMED: Final = {"StaticPoolsPolicy": Oddities(least=8, ordinary=CpuSet.parse("0-7"))}
+
+
+def machines_for(kind: str) -> st.SearchStrategy[tuple[str, ...]]:
+    """Draw a machine for a kind's documents, and what it is after changes."""
+    return odd_series(_NAMED.get(kind, _SMALL)) | st.sampled_from(_MACHINES)
 
 
 @st.composite

@@ -35,17 +35,33 @@ from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, PolicyError, QosClass
 from tests.laws.reborn import reborn
+from tests.topology.odd_machines import Oddities, odd_specs
 
 State = TopologyAwareState
 
 # The CPUs of each NUMA node, as `lscpu` shows them for these machines.
-MACHINES = {
+NAMED = {
     "1s2n4c1t": {"numa-0": "0-3", "numa-1": "4-7"},
     "2s1n2c2t": {"numa-0": "0-1,4-5", "numa-1": "2-3,6-7"},
     "1s1n6c1t": {"numa-0": "0-5"},
     "4s2c1t around=2": {"numa-0": "0-3", "numa-1": "4-7"},
     "1s1n6c1t emulated=2": {"numa-0": "0-5"},
 }
+
+
+def nodes_of(spec: str) -> dict[str, str]:
+    """List the CPUs that containers share by the first node that has them."""
+    machine = parse_spec(spec)
+    nodes: dict[CpuSet, int] = {}
+    for node in machine.nodes:
+        nodes.setdefault(node.cpus - machine.isolated, node.id)
+    return {f"numa-{key}": str(one) for one, key in nodes.items() if one - CpuSet.of(0)}
+
+
+# Claims are for one or two of the devices.
+MACHINES = st.sampled_from(sorted(NAMED.items())) | odd_specs(
+    Oddities(least=2, ordinary=CpuSet.of(0, 1))
+).map(lambda spec: (spec, nodes_of(spec)))
 UIDS = st.sampled_from(["u1", "u2", "u3", "u4"])
 IDS = st.sampled_from(["a", "b", "c"])
 
@@ -58,19 +74,18 @@ class ClaimsKeepTheirCpus(RuleBasedStateMachine):
     """The oracle is a dictionary of what was granted first."""
 
     @initialize(
-        machine=st.sampled_from(sorted(MACHINES)),
+        machine=MACHINES,
         on_failure=st.sampled_from(OnFailure),
     )
-    def begin(self, machine: str, on_failure: OnFailure) -> None:
-        found = parse_spec(machine)
+    def begin(self, machine: tuple[str, dict[str, str]], on_failure: OnFailure) -> None:
+        spec, nodes = machine
+        found = parse_spec(spec)
         reserved = CpuSet.of(0)
         fit = TopologyAwareSettings(
             available=found.online, reserved=reserved, on_failure=on_failure
         )
         self.policy = TopologyAwarePolicy(found, fit)
-        self.nodes = {
-            name: cpus(text) - {0} for name, text in MACHINES[machine].items()
-        }
+        self.nodes = {name: cpus(text) - {0} for name, text in nodes.items()}
         self.state = self.policy.start()
         self.granted: dict[str, set[int]] = {}
         self.asked: dict[str, Claim] = {}
@@ -86,12 +101,11 @@ class ClaimsKeepTheirCpus(RuleBasedStateMachine):
 
     @rule(
         uid=UIDS,
-        counts=st.dictionaries(
-            st.sampled_from(["numa-0", "numa-1"]), st.integers(1, 4), min_size=1
-        ),
+        numbers=st.dictionaries(st.integers(0, 1), st.integers(1, 4), min_size=1),
     )
-    def prepare(self, uid: str, counts: dict[str, int]) -> None:
-        counts = {key: n for key, n in counts.items() if key in self.nodes}
+    def prepare(self, uid: str, numbers: dict[int, int]) -> None:
+        devices = list(self.nodes)
+        counts = {devices[k]: n for k, n in numbers.items() if k < len(devices)}
         if not counts:
             return
         parts = tuple(ClaimPart(device, n) for device, n in counts.items())

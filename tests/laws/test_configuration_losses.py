@@ -14,8 +14,12 @@ from nri_resmgr.policy.events import ContainerSpec, Created
 from nri_resmgr.policy.losses import ExclusiveCpusLost
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, PolicyError, QosClass
+from tests.topology.odd_machines import Oddities, odd_specs
 
-MACHINES = [parse_spec(text) for text in ("1s1n8c1t", "2s2n2c2t", "1s2n3c1t")]
+MACHINES = (
+    odd_specs(Oddities(least=2, ordinary=CpuSet.of(0, 1)))
+    | st.sampled_from(["1s1n8c1t", "2s2n2c2t", "1s2n3c1t"])
+).map(parse_spec)
 AMOUNTS = [(1000, QosClass.GUARANTEED), (2000, QosClass.GUARANTEED)] * 2 + [
     (3000, QosClass.GUARANTEED),
     (1500, QosClass.GUARANTEED),
@@ -69,7 +73,7 @@ def own_cpus(engine: Engine, key: str) -> CpuSet:
 
 
 @given(
-    machine=st.sampled_from(MACHINES),
+    machine=MACHINES,
     kind=st.sampled_from(["TopologyAwarePolicy", "StaticPolicy", "StaticPlusPolicy"]),
     asked=st.lists(st.sampled_from(AMOUNTS), min_size=1, max_size=6),
     config=configs(),

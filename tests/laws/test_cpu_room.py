@@ -11,13 +11,15 @@ from hypothesis import given
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created
+from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.views import CpuRoom
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import ONE_CPU, MilliCpus, PolicyError, QosClass
+from nri_resmgr.values import ONE_CPU, CpuSet, MilliCpus, PolicyError, QosClass
 from tests.examples import examples
+from tests.topology.odd_machines import Oddities, odd_specs
 
 KINDS: Final = {
     "TopologyAwarePolicy": "reservedResources: {cpu: 750m}",
@@ -37,6 +39,8 @@ MACHINES: Final = (
     "4s4c1t around=2",
     "2s4c1t emulated=2",
 )
+# One CPU is reserved, and one is left.
+DRAWN: Final = odd_specs(Oddities(least=2, ordinary=CpuSet.of(0, 1)))
 AMOUNTS: Final = (0, 100, 500, 999, 1000, 1500, 2000, 3000, 3500, 6000)
 WHOLE: Final = (Rule.WHOLE_CPUS, Rule.MIXED_CPUS, Rule.NEW_BALLOON)
 
@@ -78,6 +82,8 @@ def grants_in(node: InProcessNode, namespace: str, request: int) -> bool:
         qos=QosClass.GUARANTEED,
         request=MilliCpus(request),
         limit=MilliCpus(request),
+        # Room is of ordinary CPUs.
+        preferences=Preferences(isolated=False),
     )
     try:
         node.plugin.policy.decide(node.plugin.state, Created(spec))
@@ -91,8 +97,18 @@ def grants_in(node: InProcessNode, namespace: str, request: int) -> bool:
 @examples(0.12)
 @given(seed=st.integers(0, 1 << 20))
 def test_what_is_available_is_granted(kind: str, machine: str, seed: int) -> None:
-    node = lived(kind, machine, seed)
+    check_available(lived(kind, machine, seed))
 
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(0.3)
+@given(machine=DRAWN, seed=st.integers(0, 1 << 20))
+def test_nor_does_an_odd_machine_say_more(kind: str, machine: str, seed: int) -> None:
+    check_available(lived(kind, machine, seed))
+
+
+def check_available(node: InProcessNode) -> None:
+    """Check that what each NUMA node says is available would be granted."""
     for one in rooms(node):
         assert 0 <= one.available <= one.allocatable
         for request in {one.available, one.available // ONE_CPU * ONE_CPU} - {0}:
@@ -104,7 +120,18 @@ def test_what_is_available_is_granted(kind: str, machine: str, seed: int) -> Non
 @examples(0.12)
 @given(seed=st.integers(0, 1 << 20))
 def test_no_node_says_less_than_there_is(kind: str, machine: str, seed: int) -> None:
-    node = lived(kind, machine, seed)
+    check_not_less(lived(kind, machine, seed))
+
+
+@pytest.mark.parametrize("kind", ["TopologyAwarePolicy", "StaticPolicy"])
+@examples(0.3)
+@given(machine=DRAWN, seed=st.integers(0, 1 << 20))
+def test_nor_does_an_odd_machine_say_less(kind: str, machine: str, seed: int) -> None:
+    check_not_less(lived(kind, machine, seed))
+
+
+def check_not_less(node: InProcessNode) -> None:
+    """Check that a CPU which would be granted is available on a NUMA node."""
     found = rooms(node)
 
     # One CPU is always on one node.

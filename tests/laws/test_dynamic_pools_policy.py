@@ -34,10 +34,11 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
 from tests.laws.pinned_node import IDS, PinnedNode
+from tests.topology.odd_machines import Oddities, odd_series
 
-MACHINES: Final = [
-    parse_spec(text) for text in ("1s2n4c1t", "1s2n4c1t offline=5-6", "1s2n2c1t2e")
-]
+MACHINES: Final = odd_series(Oddities(least=2, ordinary=CpuSet.of(0, 1))) | st.just(
+    ("1s2n4c1t", "1s2n4c1t offline=5-6", "1s2n2c1t2e")
+)
 SPEC: Final = """
 apiVersion: config.nri/v1alpha1
 kind: DynamicPoolsPolicy
@@ -86,10 +87,11 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
     policy: DynamicPoolsPolicy
     state: DynamicPoolsState
 
-    @initialize()
-    def begin(self) -> None:
-        """Take a document."""
-        policy: Any = build_policy(parse_config(SPEC), MACHINES[0])
+    @initialize(machines=MACHINES)
+    def begin(self, machines: tuple[str, ...]) -> None:
+        """Take a machine and a document."""
+        self.machines = [parse_spec(text) for text in machines]
+        policy: Any = build_policy(parse_config(SPEC), self.machines[0])
         self.begin_with(policy)
 
     @rule(spec=specs())
@@ -158,9 +160,10 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
             }
             assert self.state.busy == weights
 
-    @rule(machine=st.sampled_from(MACHINES), forgets=st.booleans())
-    def restart(self, machine: Any, *, forgets: bool) -> None:
+    @rule(which=st.integers(0, 2), forgets=st.booleans())
+    def restart(self, which: int, *, forgets: bool) -> None:
         """The daemon starts again, on a machine with other CPUs perhaps."""
+        machine = self.machines[which % len(self.machines)]
         present = tuple(
             msgspec.structs.replace(one, present=self.runtime[key])
             for key, one in self.specs.items()
@@ -178,10 +181,10 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
 
     @invariant()
     def each_cpu_is_in_one_pool(self) -> None:
-        """Pools are disjoint, and have all CPUs but the reserved one."""
+        """Pools are disjoint, and have all ordinary CPUs but the reserved one."""
         cpus = list(self.state.cpus.values())
-        assert CpuSet.union(cpus) == self.policy.machine.online - CpuSet.of(0)
-        assert sum(map(len, cpus)) == len(self.policy.machine.online) - 1
+        assert CpuSet.union(cpus) == self.ordinary - CpuSet.of(0)
+        assert sum(map(len, cpus)) == len(self.ordinary) - 1
 
     @invariant()
     def requests_are_kept(self) -> None:
@@ -213,6 +216,11 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
             assert not self._fits(self.specs, self.specs[key])
 
     @property
+    def ordinary(self) -> CpuSet:
+        """Online CPUs that the kernel balances load over."""
+        return self.policy.machine.online - self.policy.machine.isolated
+
+    @property
     def homeless(self) -> set[str]:
         """Running containers that could not be placed at a start."""
         placed = self.state.places
@@ -233,7 +241,7 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
             if name not in (None, "reserved") and key not in self.homeless - {new.id}:
                 sums[str(name)] = sums.get(str(name), 0) + spec.request
         wanted = sum(ceil(Fraction(one, ONE)) for one in sums.values())
-        return wanted <= len(self.policy.machine.online) - 1
+        return wanted <= len(self.ordinary) - 1
 
     def take(
         self, decision: Decision[DynamicPoolsState], *, forgets: bool = False

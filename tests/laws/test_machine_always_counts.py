@@ -16,6 +16,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, PolicyError, QosClass
 from tests.examples import examples
+from tests.topology.odd_machines import Oddities, odd_series
 
 _RESERVED: Final = "reservedResources: {cpu: 'cpuset:0,8'}"
 _AVAILABLE: Final = "availableResources: {cpu: 'cpuset:0-8,12'}"
@@ -61,6 +62,10 @@ DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
 _WHOLE: Final = "2s1n4c2t memory=4Gi"
 
 
+# Has all that documents name, to begin with.
+_ODD: Final = odd_series(Oddities(least=16, first=CpuSet.parse("0-15")))
+
+
 @st.composite
 def machines(draw: st.DrawFn) -> str:
     """Draw the machine with some CPUs offline, or not even there."""
@@ -68,6 +73,14 @@ def machines(draw: st.DrawFn) -> str:
     if draw(st.integers(0, 4)) == 0:
         return "1s1n3c1t memory=4Gi"
     return f"{_WHOLE} offline={CpuSet.from_iterable(gone)}" if gone else _WHOLE
+
+
+@st.composite
+def series(draw: st.DrawFn) -> tuple[str, ...]:
+    """Draw a whole machine, and what becomes of it."""
+    if draw(st.booleans()):
+        return draw(_ODD)
+    return (_WHOLE, *draw(st.lists(machines(), min_size=1, max_size=4)))
 
 
 def container(number: int, count: int) -> ContainerSpec:
@@ -123,7 +136,8 @@ def check_left_out(
 def test_the_machine_always_counts(kind: str, data: st.DataObject) -> None:
     spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
     text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
-    config, whole = parse_config(text), parse_spec(_WHOLE)
+    config, (first, *later) = parse_config(text), data.draw(series())
+    whole = parse_spec(first)
     policy = ResourcePolicy(whole, config)
     engine = policy._engine  # noqa: SLF001 - containers without their pods
     for number, count in enumerate(data.draw(st.lists(st.sampled_from([0, 0, 1, 2])))):
@@ -131,7 +145,7 @@ def test_the_machine_always_counts(kind: str, data: st.DataObject) -> None:
             engine.decide(Created(container(number, count)))
         except PolicyError:
             continue
-    for one in data.draw(st.lists(machines(), min_size=1, max_size=4)):
+    for one in later:
         machine = parse_spec(one)
         policy.change_machine(machine)
 

@@ -18,10 +18,10 @@ from nri_resmgr.values import CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
 from tests.laws.history_draws import (
     DOCUMENTS,
-    MACHINES,
     OLDEST,
     RESERVED,
     go_on,
+    machines_for,
 )
 
 SHUFFLED_AGES: Final = (0, 2, 8)
@@ -33,7 +33,7 @@ AGES: Final = (0, 1, 2, 3, 5, 8, 12, 20, OLDEST)
 def test_everybody_stays_however_old_the_checkpoint_is(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(st.sampled_from(MACHINES))
+    machines = data.draw(machines_for(kind))
     spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
     lags = data.draw(st.booleans())
     history = History(policy_of(kind, spec, machines[0]), machines, by_partition=lags)
@@ -48,7 +48,7 @@ def test_everybody_stays_however_old_the_checkpoint_is(
 def test_everybody_stays_however_far_the_runtime_s_records_are_behind(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(st.sampled_from(MACHINES))
+    machines = data.draw(machines_for(kind))
     spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
     history = History(policy_of(kind, spec, machines[0]), machines, is_behind=True)
     for _ in range(data.draw(st.integers(1, 20))):

@@ -19,12 +19,15 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, MilliCpus, PolicyError, QosClass
 from tests.laws.balloons_draws import policy_for
+from tests.topology.odd_machines import Oddities, odd_specs
 
-MACHINES = [
-    parse_spec(text)
-    for text in ("1s1n2c1t", "1s1n4c1t", "1s2n2c1t", "2s2n2c1t l3=1", "4s2c1t around=2")
-]
 # Of two CPUs and more, one of which is reserved, by its number or not.
+MACHINES = (
+    odd_specs(Oddities(least=2, ordinary=CpuSet.of(0, 1)))
+    | st.sampled_from(
+        ("1s1n2c1t", "1s1n4c1t", "1s2n2c1t", "2s2n2c1t l3=1", "4s2c1t around=2")
+    )
+).map(parse_spec)
 RESERVED = st.sampled_from(["cpuset:0", "1"])
 TYPES = st.lists(
     st.fixed_dictionaries(
@@ -63,7 +66,7 @@ def guaranteed(number: int, milli: int) -> ContainerSpec:
 
 
 @given(
-    machine=st.sampled_from(MACHINES),
+    machine=MACHINES,
     prefers=st.booleans(),
     idlers=st.lists(st.booleans(), min_size=1, max_size=4),
     asked=st.lists(MILLIS, min_size=1, max_size=3),
@@ -98,7 +101,7 @@ def test_containers_without_a_request_are_in_no_ones_way(
 @st.composite
 def balloons_policies(draw: st.DrawFn) -> BalloonsPolicy:
     """Draw a node with two types; these have no options where they would not fit."""
-    machine = draw(st.sampled_from(MACHINES))
+    machine = draw(MACHINES)
     names, rows = NAMESPACES[:2], draw(TYPES)
     plain = [{"name": name, "namespaces": [name]} for name in names]
     types = [one | row for one, row in zip(plain, rows, strict=True)]

@@ -25,8 +25,11 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, QosClass
 from tests.laws.pinned_node import IDS, PinnedNode
+from tests.topology.odd_machines import Oddities, odd_specs
 
-MACHINE: Final = parse_spec("1s2n4c1t isolated=7")
+MACHINES: Final = odd_specs(Oddities(least=7, ordinary=CpuSet.parse("0-6"))) | st.just(
+    "1s2n4c1t isolated=7"
+)
 LIMITS: Final = {"one": 1, "two": 2, "many": 0, "none": -1, "reserved": 2}
 SPEC: Final = """
 apiVersion: config.nri/v1alpha1
@@ -67,10 +70,13 @@ class PodpoolsPolicyNeverErrs(PinnedNode):
     policy: PodpoolsPolicy
     state: PodpoolsState
 
-    @initialize(order=st.sampled_from(["Balanced", "Packed", "FirstFree"]))
-    def begin(self, order: str) -> None:
-        """Take a document."""
-        policy: Any = build_policy(parse_config(SPEC.format(order=order)), MACHINE)
+    @initialize(
+        machine=MACHINES, order=st.sampled_from(["Balanced", "Packed", "FirstFree"])
+    )
+    def begin(self, machine: str, order: str) -> None:
+        """Take a machine and a document."""
+        config = parse_config(SPEC.format(order=order))
+        policy: Any = build_policy(config, parse_spec(machine))
         self.begin_with(policy)
 
     @rule(spec=specs())

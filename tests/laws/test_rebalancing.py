@@ -12,8 +12,11 @@ from nri_resmgr.config import TopologyAwareConfig
 from nri_resmgr.policy.events import ContainerSpec, Created, Rebalance, Stopped
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import MilliCpus, PolicyError, QosClass
+from tests.topology.odd_machines import odd_specs
 
-MACHINES = [parse_spec(text) for text in ("1s4n4c1t", "2s2n4c1t l3=2", "2s1n4c2t")]
+MACHINES = (
+    odd_specs() | st.sampled_from(["1s4n4c1t", "2s2n4c1t l3=2", "2s1n4c2t"])
+).map(parse_spec)
 REQUESTS = st.sampled_from([0, 0, 100, 500, 1000, 1500, 2000, 3000, 4000, 7000])
 
 
@@ -38,7 +41,7 @@ def containers(draw: st.DrawFn) -> list[ContainerSpec]:
     return found
 
 
-@given(st.sampled_from(MACHINES), containers(), st.data(), st.integers(1, 5))
+@given(MACHINES, containers(), st.data(), st.integers(1, 5))
 def test_rebalancing_ends(
     machine: Any, specs: list[ContainerSpec], data: st.DataObject, limit: int
 ) -> None:

@@ -34,8 +34,9 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
 from tests.laws.pinned_node import IDS, PinnedNode
+from tests.topology.odd_machines import odd_specs
 
-MACHINES = st.sampled_from(
+MACHINES = odd_specs() | st.sampled_from(
     [
         "1s1n1c1t",
         "1s2n2c2t",
@@ -85,7 +86,7 @@ def specs(draw: st.DrawFn) -> ContainerSpec:
     )
 
 
-machine_of = functools.cache(parse_spec)
+machine_of = functools.lru_cache(256)(parse_spec)
 
 
 class StaticPolicyNeverErrs(PinnedNode):

@@ -28,8 +28,11 @@ from nri_resmgr.policy.static_pools import StaticPoolsPolicy, StaticPoolsState
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
 from tests.laws.pinned_node import IDS, PinnedNode
+from tests.topology.odd_machines import Oddities, odd_specs
 
-MACHINE: Final = parse_spec("2s1n8c1t")
+MACHINES: Final = odd_specs(
+    Oddities(least=14, ordinary=CpuSet.parse("0-13"))
+) | st.just("2s1n8c1t")
 
 # By pool: text and socket of each list. The texts distinguish lists.
 LISTS: Final[Mapping[str, Mapping[str, int]]] = {
@@ -113,12 +116,12 @@ class StaticPoolsPolicyNeverErrs(PinnedNode):
     policy: StaticPoolsPolicy
     state: StaticPoolsState
 
-    @initialize()
-    def begin(self) -> None:
-        """Take the document."""
+    @initialize(machine=MACHINES)
+    def begin(self, machine: str) -> None:
+        """Take a machine and the document."""
         head = {"apiVersion": "config.nri/v1alpha1", "kind": "StaticPoolsPolicy"}
         text = msgspec.json.encode({**head, "spec": SPEC}).decode()
-        policy: Any = build_policy(parse_config(text), MACHINE)
+        policy: Any = build_policy(parse_config(text), parse_spec(machine))
         self.begin_with(policy)
         self.assigned: dict[str, str] = {}  # as containers found it when created
         self.fallen: set[str] = set()  # running ones without a list of their pool
@@ -216,9 +219,7 @@ class StaticPoolsPolicyNeverErrs(PinnedNode):
             if not asked.is_pinned and key not in self.fallen:
                 assert pin == NO_PIN
                 continue
-            assert pin.mems == NodeSet.from_iterable(
-                MACHINE.package_of(cpu).id for cpu in pin.cpus
-            )
+            self._check_memory(pin)
             whole = [one for one in texts if CpuSet.parse(one) <= pin.cpus]
             assert CpuSet.union(map(CpuSet.parse, whole)) == pin.cpus
             if key not in self.fallen:
@@ -229,6 +230,16 @@ class StaticPoolsPolicyNeverErrs(PinnedNode):
         assert sorted(map(str, held)) == sorted(
             map(str, self.policy.exclusive_cpus(self.state).values())
         )
+
+    def _check_memory(self, pin: Pin) -> None:
+        """Check for the CPUs' own nodes, or some that a process can start on."""
+        nodes = [one for one in self.policy.machine.nodes if one.memory]
+        own = [one for one in nodes if one.cpus & pin.cpus]
+        if any(one.is_normal for one in own):
+            assert pin.mems == NodeSet.from_iterable(one.id for one in own)
+        else:
+            assert pin.mems >= NodeSet.from_iterable(one.id for one in own)
+            assert any(one.id in pin.mems for one in nodes if one.is_normal)
 
     @invariant()
     def containers_have_what_their_environment_says(self) -> None:

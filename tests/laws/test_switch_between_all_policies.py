@@ -17,10 +17,15 @@ from nri_resmgr.config.kinds import BUILT_IN
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, PolicyError, QosClass
+from tests.topology.odd_machines import Oddities, odd_specs
 
-MACHINE: Final = parse_spec("2s2n4c1t isolated=15")
+MACHINES: Final = (
+    odd_specs(Oddities(least=10, ordinary=CpuSet.parse("0-9")))
+    | st.just("2s2n4c1t isolated=15")
+).map(parse_spec)
 RESERVED: Final = CpuSet.parse("0")
 
 _LISTS: Final = "[{name: e, exclusive: true, cpuLists: [{cpus: '1-2'}, {cpus: '9'}]}]"
@@ -76,8 +81,9 @@ def config_of(kind: str) -> PolicyConfig:
 class Node:
     """A node with containers, and the pins that its runtime has of them."""
 
-    def __init__(self, kind: str, specs: list[ContainerSpec]) -> None:
-        self.engine = Engine(MACHINE, config_of(kind))
+    def __init__(self, machine: Machine, kind: str, specs: list[ContainerSpec]) -> None:
+        self.machine = machine
+        self.engine = Engine(machine, config_of(kind))
         self.runtime: dict[str, Pin] = {}
         self.create(specs)
 
@@ -93,7 +99,7 @@ class Node:
 
     def switch(self, kind: str) -> PolicyDecision:
         """Put another policy in force, and apply its updates."""
-        decision = self.engine.rebuild(config_of(kind), MACHINE, may_lose=True)
+        decision = self.engine.rebuild(config_of(kind), self.machine, may_lose=True)
         self.apply(decision)
         return decision
 
@@ -117,7 +123,7 @@ class Node:
         }
         for key, cpus in pinned.items():
             assert cpus, key
-            assert cpus <= MACHINE.online
+            assert cpus <= self.machine.online
         alone = policy.exclusive_parts(state)
         for (one, cpus), (other, others) in permutations(pinned.items(), 2):
             assert cpus.isdisjoint(alone.get(other, NO_CPUS)), (one, other)
@@ -132,11 +138,11 @@ def test_all_kinds_are_here() -> None:
 
 @pytest.mark.parametrize(("first", "second"), list(permutations(KINDS, 2)))
 @settings(max_examples=6)
-@given(specs=containers())
+@given(machine=MACHINES, specs=containers())
 def test_containers_are_placed_by_the_next_policy_and_by_the_former_one(
-    first: str, second: str, specs: list[ContainerSpec]
+    first: str, second: str, machine: Machine, specs: list[ContainerSpec]
 ) -> None:
-    node = Node(first, specs)
+    node = Node(machine, first, specs)
     before = dict(node.runtime)
     node.switch(second)
     node.check()

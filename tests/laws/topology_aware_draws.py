@@ -22,16 +22,17 @@ from nri_resmgr.topology import HugePages, Machine, MemoryKind
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet, QosClass
+from tests.topology.odd_machines import odd_series
 
 GIB: Final = 1 << 30
 IDS: Final = st.sampled_from("abcdefgh")
 PODS: Final = st.sampled_from(["p", "q"])
 NAMES: Final = ("web", "log")
 
-machine_of = functools.cache(parse_spec)
+machine_of = functools.lru_cache(256)(parse_spec)
 
 # A machine at the start, and after hotplug of its parts.
-MACHINES: Final = st.sampled_from(
+MACHINES: Final = odd_series() | st.sampled_from(
     [
         ("1s1n1c1t", "1s1n2c1t"),
         (

@@ -80,6 +80,17 @@ def test_only_whole_sockets_can_be_in_a_node(spec: str) -> None:
         parse_spec(spec)
 
 
+def test_level_3_caches_of_unequal_size() -> None:
+    machine = parse_spec("2s4c2t l3=3,1")
+
+    assert [str(cache.cpus) for cache in machine.caches_at(3)] == [
+        "0-2,8-10",
+        "3,11",
+        "4-6,12-14",
+        "7,15",
+    ]
+
+
 def test_isolated_cpus() -> None:
     assert parse_spec("4c isolated=2-3").isolated == CpuSet.of(2, 3)
 

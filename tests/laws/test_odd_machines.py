@@ -1,0 +1,87 @@
+"""On every machine, what fits into a NUMA node is placed in one, with its memory."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import assume, example, given
+
+from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.config import parse_config
+from nri_resmgr.policy.events import ContainerSpec, Created
+from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.topology import CoreKind, Machine
+from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet, MilliCpus, QosClass
+from tests.topology.odd_machines import MOST_CPUS, Oddities, odd_specs
+
+_RESERVED: Final = "reservedResources: {cpu: 'cpuset:0'}"
+DOCUMENTS: Final = {
+    "TopologyAwarePolicy": f"{{{_RESERVED}}}",
+    "StaticPolicy": f"{{{_RESERVED}}}",
+    # Isolated CPUs would come first, wherever they are.
+    "StaticPlusPolicy": (
+        f"{{{_RESERVED}, pinMemory: true, preferIsolatedCPUs: false}}"
+    ),
+    "BalloonsPolicy": (
+        f"{{{_RESERVED}, balloonTypes: [{{name: own, preferNewBalloons: true}}]}}"
+    ),
+}
+# One CPU is reserved, and one is left.
+MACHINES: Final = odd_specs(Oddities(least=2, ordinary=CpuSet.of(0, 1)))
+
+
+def rooms(machine: Machine) -> list[CpuSet]:
+    """Return the CPUs of each NUMA node that a container is granted first.
+
+    On hybrid machines these are the fast ones, however far they are from each other.
+    """
+    granted = machine.online - machine.isolated - CpuSet.of(0)
+    granted = granted & machine.cpus_of_kind(CoreKind.PERFORMANCE) or granted
+    return [node.cpus & granted for node in machine.nodes]
+
+
+def has_nodes_around_caches(machine: Machine) -> bool:
+    """Return whether no cache is shared by a part of one node and a part of another."""
+    caches = {cache.cpus for cache in machine.caches}
+    return all(
+        cache <= node or node <= cache or not node & cache
+        for node in machine.node_cpus
+        for cache in caches
+    )
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@example(spec="16s1c around=8", number=1)
+@example(spec="4s2c around=2 memory=4Gi", number=2)
+@example(spec="2s4c emulated=4 memory=4Gi", number=2)
+@given(spec=MACHINES, number=st.integers(0, MOST_CPUS))
+def test_the_first_container_gets_a_node_that_it_fits_into(
+    kind: str, spec: str, number: int
+) -> None:
+    machine = parse_spec(spec)
+    assume(has_nodes_around_caches(machine))  # else the cache counts for more
+    count = 1 + number % max(map(len, rooms(machine)))
+    amount = MilliCpus(1000 * count)
+    text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {DOCUMENTS[kind]}\n"
+    policy = build_policy(parse_config(text), machine)
+    container = ContainerSpec(
+        *("web", "pod"),
+        preferences=Preferences(balloon="own" if kind == "BalloonsPolicy" else ""),
+        qos=QosClass.GUARANTEED,
+        request=amount,
+        limit=amount,
+    )
+    pin = policy.decide(policy.start(), Created(container)).pin
+
+    assert len(pin.cpus) == count
+    homes = [node.cpus for node in machine.nodes if pin.cpus <= node.cpus]
+    assert homes
+    there = {node.id for node in machine.nodes if node.cpus and node.memory}
+    own = {node.id for node in machine.nodes if node.cpus == homes[0] and node.memory}
+    # Far memory is added only where the node has none that a process can start on.
+    normal = any(machine.node(key).is_normal for key in own)
+    assert {*pin.mems} & there <= own or not normal
+    assert own <= {*pin.mems}
