@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from sys import intern
+from functools import lru_cache
 from typing import Final
 
 from google.protobuf.message import DecodeError
@@ -18,6 +18,9 @@ LARGEST: Final = 2 << 20
 _MOST_CONTAINERS: Final = 512
 _MOST_RESOURCES: Final = 128
 _LONGEST: Final = 512  # characters of a name or an amount
+
+# Most pods of a node have the same resources, of few sizes.
+_SHARED: Final = 1024
 
 _NO_AMOUNTS: Final[Mapping[str, str]] = {}
 _NO_RESOURCES: Final = Resources()
@@ -73,7 +76,7 @@ def _container(
         raise _TooLargeError
     is_known = status is not None and status.HasField("resources")
     return KubeletContainer(
-        name=intern(one.name),
+        name=_shared(one.name),
         is_init=is_init,
         is_sidecar=is_init and one.restartPolicy == _ALWAYS,
         desired=_resources(one.resources),
@@ -94,10 +97,15 @@ def _amounts(found: Mapping[str, pb.Quantity]) -> Mapping[str, str]:
         return _NO_AMOUNTS
     if len(found) > _MOST_RESOURCES:
         raise _TooLargeError
-    amounts = {intern(name): intern(found[name].string) for name in sorted(found)}
+    amounts = {name: found[name].string for name in sorted(found)}
     if not _are_short(amounts) or not _are_short(amounts.values()):
         raise _TooLargeError
-    return amounts
+    return {_shared(name): _shared(amount) for name, amount in amounts.items()}
+
+
+@lru_cache(maxsize=_SHARED)
+def _shared(text: str) -> str:
+    return text
 
 
 def _are_short(texts: Iterable[str]) -> bool:

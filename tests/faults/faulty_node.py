@@ -65,7 +65,7 @@ spec:
   rebalance: {{interval: 1s}}
   control:
     rdt: {{enable: true}}
-    blockio: {{enable: true, classes: {{slow: [{{Weight: 50}}]}}}}
+    blockio: {{enable: true, classes: {{slow: [{{Weight: {weight}}}]}}}}
 """
 _CLASSES: Final = {
     "rdtclass.resource-policy.nri.io/pod": "gold",
@@ -194,7 +194,12 @@ class FaultyNode:
     @property
     def document(self) -> str:
         """The present configuration."""
-        return _DOCUMENT.format(number=self.number)
+        return _DOCUMENT.format(number=self.number, weight=self._weight)
+
+    @property
+    def _weight(self) -> int:
+        """Weight of block I/O in the present configuration; another one each time."""
+        return 50 + 10 * (self.number % 3)
 
     def write_document(self) -> None:
         """Write another document, which means the same."""
@@ -424,6 +429,25 @@ class FaultyNode:
             name: _first_line(self._cgroup_of(name) / TOP_TIER_FILE)
             for name in self.runtime.world.containers
         }
+
+    def weights(self) -> Mapping[str, str]:
+        """Return the weights of block I/O that containers have."""
+        return {
+            name: _first_line(self._cgroup_of(name) / "io.weight")
+            for name in self.runtime.world.containers
+        }
+
+    @property
+    def wanted_weight(self) -> str:
+        """The weight of block I/O that containers have by the present configuration.
+
+        A runtime sets it when it creates one, which this one does not; the daemon does
+        for those that run when another configuration comes.
+
+        Source:
+            systemd, ``BFQ_WEIGHT`` in src/shared/cgroup-setup.h; runc has the same.
+        """
+        return str(1 + (self._weight - 10) * 9999 // 990)
 
     def unit_cpus(self, name: str) -> str:
         """Return the CPUs that the daemon has set last in the unit of a container."""

@@ -9,10 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import Final
 
-from nri_resmgr.values import CpuSet
+from nri_resmgr.values import CpuSet, QosClass
 from tests.faults.faulty_node import (
     BESIDE_PROBE,
     BUSY,
@@ -23,8 +24,17 @@ from tests.faults.faulty_node import (
     FaultyNode,
     Pins,
 )
+from tests.faults.host_effects import (
+    published_in,
+    settings_at,
+    settings_for,
+)
 from tests.faults.phases import ACT
 from tests.faults.system_calls import Point
+
+_EXCLUSIVE: Final = [
+    one for one in (*RESIDENTS, PROBE) if one.qos is QosClass.GUARANTEED
+]
 
 LOOK: Final = 0.05  # seconds between two looks
 
@@ -131,23 +141,7 @@ class Oracle:
         node.systemd.calls.clear()
         assert node.calls is not None
         times = node.calls.counts[_CPU_TIMES]
-
-        async def check(what: str, look: Callable[[], Awaitable[str]]) -> None:
-            why = "nothing"
-            while True:
-                if not node.is_up:
-                    raise Broken(f"{what}: the daemon has ended")
-                try:
-                    async with asyncio.timeout(ACT):
-                        why = await look()
-                except Exception as error:  # noqa: BLE001 - to be tried again
-                    why = repr(error)
-                if not why:
-                    return
-                if time.monotonic() > until:
-                    raise Broken(f"{what}: {why}")
-                await asyncio.sleep(LOOK)
-
+        check = partial(self._check, until)
         await check("session", self._look_at_session)
         # Those that came during the fault.
         await check("documents of the cluster", self._look_at_adjustments)
@@ -157,10 +151,13 @@ class Oracle:
         await check("grants", self._look_at_grants)
         await check("placement", self._look_at_placement)
         await check("checkpoint", self._look_at_checkpoint(present=True))
+        await check("host", self._look_at_host)
         await node.remove(PROBE.name)
         await check("release", self._look_at_grants)
         await check("checkpoint again", self._look_at_checkpoint(present=False))
+        await check("host again", self._look_at_host)
         await check("configuration", self._look_at_configuration)
+        await check("block I/O", self._look_at_weights)
         await check("reload", self._look_at_reload())
         await check("adjustments", self._look_at_adjustments)
         await check("units", self._look_at_units)
@@ -170,6 +167,29 @@ class Oracle:
         await check("health", self._look_at_health)
         if self._threads:
             await check("resources", self._look_at_resources)
+
+    async def _check(
+        self, until: float, what: str, look: Callable[[], Awaitable[str]]
+    ) -> None:
+        """Look until nothing is wrong.
+
+        Raises:
+            Broken: Something still is.
+        """
+        why = "nothing"
+        while True:
+            if not self.node.is_up:
+                raise Broken(f"{what}: the daemon has ended")
+            try:
+                async with asyncio.timeout(ACT):
+                    why = await look()
+            except Exception as error:  # noqa: BLE001 - to be tried again
+                why = repr(error)
+            if not why:
+                return
+            if time.monotonic() > until:
+                raise Broken(f"{what}: {why}")
+            await asyncio.sleep(LOOK)
 
     async def _look_at_session(self) -> str:
         await self.node.in_step(within=ACT)
@@ -208,6 +228,22 @@ class Oracle:
         await node.place(PROBE)
         found = node.pins()
         return "" if found == self._probed else f"{found}, not {self._probed}"
+
+    async def _look_at_host(self) -> str:
+        """Look for settings of CPUs and published files."""
+        node = self.node
+        pins, published = node.pins(), published_in(node.folder / "run")
+        if published != pins.keys():
+            return f"files are published of {sorted(published)}"
+        own = [pins[one.name][0] for one in _EXCLUSIVE if one.name in pins]
+        wanted = settings_for(CpuSet.parse(",".join(own))).items()
+        found = settings_at(node.folder / "host").items()
+        return f"{dict(found - wanted)}, not {dict(wanted - found)}" * (found != wanted)
+
+    async def _look_at_weights(self) -> str:
+        found, wanted = self.node.weights(), self.node.wanted_weight
+        others = {name: one for name, one in found.items() if one != wanted}
+        return f"{others}, not {wanted}" if others else ""
 
     async def _look_at_units(self) -> str:
         """Look for the CPUs of the resident that the probe has taken some from."""

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import pytest
@@ -26,7 +25,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.documents import document
-from tests.real_host.runs import own_name
+from tests.faults.thread_limits import Limit, as_user, set_limit, threads_limit
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -72,6 +71,11 @@ class Place:
     def threads(self) -> int:
         return len(tuple(Path(f"/proc/{self.pid}/task").iterdir()))
 
+    def cpus(self, container: str) -> str:
+        """Return the CPUs that the runtime has of a container."""
+        found = self.running.runtime.container(container).resources.cpu
+        return found.cpus if found else ""
+
     def checkpointed(self) -> set[str]:
         """Return the containers in the checkpoint."""
         with suppress(FileNotFoundError):
@@ -95,11 +99,7 @@ class Place:
 
     def limit(self, what: str, most: int | None) -> None:
         """Set a limit of the daemon; None for as much as there is."""
-        # The daemon has inherited the upper limit of this process.
-        _, top = resource.getrlimit(getattr(resource, f"RLIMIT_{what.upper()}"))
-        soft = most or ("unlimited" if top == resource.RLIM_INFINITY else top)
-        command = ("prlimit", "--pid", str(self.pid), f"--{what}={soft}:")
-        subprocess.run((*as_user(self.user), *command), check=True)
+        set_limit(self.pid, self.user, what, most)
 
     async def end(self) -> tuple[int | None, float]:
         """End it; return its status and the seconds that it took."""
@@ -107,16 +107,6 @@ class Place:
         self.running.process.send_signal(signal.SIGTERM)
         status = await asyncio.wait_for(self.running.process.wait(), 60)
         return status, monotonic() - begun
-
-
-def as_user(user: int) -> tuple[str, ...]:
-    """Return a prefix to run as another user, with the right to open all files."""
-    if not user:
-        return ()
-    return (
-        *("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"),
-        *("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override"),
-    )
 
 
 @asynccontextmanager
@@ -137,77 +127,11 @@ async def at(
         yield Place(folder, running, user)
 
 
-@attrs.frozen
-class UserLimit:
-    """A limit on the threads of the daemon's user (RLIMIT_NPROC).
-
-    Attributes:
-        user: A user without other processes.
-    """
-
-    user: int
-
-    def set(self, place: Place) -> None:
-        """Let the daemon start no thread."""
-        place.limit("nproc", 1)
-
-    def lift(self, place: Place) -> None:
-        """Let it start threads again."""
-        place.limit("nproc", None)
-
-
-@attrs.frozen
-class CgroupLimit:
-    """A limit on the threads of the daemon's cgroup, as that of a pod is (pids.max).
-
-    Attributes:
-        cgroup: An empty one.
-    """
-
-    cgroup: Path
-    user: int = 0
-
-    def set(self, place: Place) -> None:
-        """Let the daemon start no thread."""
-        (self.cgroup / "cgroup.procs").write_text(str(place.pid))
-        (self.cgroup / "pids.max").write_text("1")  # those that run go on
-
-    def lift(self, _: Place) -> None:
-        """Let it start threads again."""
-        (self.cgroup / "pids.max").write_text("max")
-
-
-Limit: TypeAlias = UserLimit | CgroupLimit
-
-
-@contextmanager
-def pids_cgroup() -> Iterator[Path]:
-    """Have a cgroup with the pids controller, of version 1 or 2."""
-    top = Path("/sys/fs/cgroup")
-    unified = (top / "cgroup.controllers").exists()
-    cgroup = (top if unified else top / "pids") / own_name("faults")
-    try:
-        if unified:
-            (top / "cgroup.subtree_control").write_text("+pids")
-        cgroup.mkdir()
-    except OSError as error:
-        pytest.skip(f"no cgroup with the pids controller: {error}")
-    try:
-        yield cgroup
-    finally:
-        cgroup.rmdir()
-
-
 @pytest.fixture(params=["user", "cgroup"])
-def threads_limit(request: pytest.FixtureRequest) -> Iterator[Limit]:
+def limit(request: pytest.FixtureRequest) -> Iterator[Limit]:
     """Have a limit on threads that holds for nothing but the daemon."""
-    if os.geteuid() or not shutil.which("setpriv") or not shutil.which("prlimit"):
-        pytest.skip("only root can run a daemon as another user, or in a cgroup")
-    if request.param == "user":
-        yield UserLimit(50_000 + os.getpid() % 10_000)
-        return
-    with pids_cgroup() as cgroup:
-        yield CgroupLimit(cgroup)
+    with threads_limit(request.param) as found:
+        yield found
 
 
 async def fewest(count: Callable[[], int]) -> int:
@@ -256,19 +180,17 @@ async def works(place: Place, name: str, cpu: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_without_threads_for_a_while(
-    tmp_path: Path, threads_limit: Limit
-) -> None:
-    async with at(tmp_path, threads_limit.user) as place:
+async def test_without_threads_for_a_while(tmp_path: Path, limit: Limit) -> None:
+    async with at(tmp_path, limit.user) as place:
         await works(place, "before", 2)
         threads = await fewest(lambda: place.threads)
-        threads_limit.set(place)
+        limit.set(place.pid)
         key = await place.place("during")
         place.config.write_text(document(1))
         await failed(place, "checkpoint", "configuration")
         parts = await place.parts()
         assert (await place.status())["checkpoint"]["failures"] > 0
-        threads_limit.lift(place)
+        limit.lift(place.pid)
         await soon(lambda: key in place.checkpointed())
         await all_well(place)
         await works(place, "after", 2)
@@ -286,9 +208,9 @@ async def test_without_threads_for_a_while(
     assert status == 0
 
 
-async def test_an_end_without_threads(tmp_path: Path, threads_limit: Limit) -> None:
-    async with at(tmp_path, threads_limit.user) as place:
-        threads_limit.set(place)
+async def test_an_end_without_threads(tmp_path: Path, limit: Limit) -> None:
+    async with at(tmp_path, limit.user) as place:
+        limit.set(place.pid)
         key = await place.place("last")
         status, seconds = await place.end()
 
@@ -379,6 +301,28 @@ async def test_a_file_of_the_host_that_hangs(tmp_path: Path) -> None:
     assert parts["hotplug"]["why"] == ""
     assert metrics['nri_resmgr_part_hanging_seconds{part="hotplug"}'] >= 10
     assert metrics['nri_resmgr_part_hanging_seconds{part="checkpoint"}'] == 0
+
+
+async def test_a_cpu_that_comes_while_hotplug_is_not_followed(
+    tmp_path: Path, limit: Limit
+) -> None:
+    online = tmp_path / "host" / ONLINE
+    async with at(tmp_path, limit.user) as place:
+        whole = online.read_text()
+        key = await place.place("shared")
+        limit.set(place.pid)
+        online.write_text("0-2\n")
+        fewer = await place.running.line("topology.changed")  # by the thread before
+        await failed(place, "hotplug")
+        await soon(lambda: place.cpus(key) == "0-2")
+        online.write_text(whole)
+        limit.lift(place.pid)
+        more = await place.running.line("topology.changed", 1)
+        await soon(lambda: place.cpus(key) == "0-3")
+        await all_well(place)
+        await works(place, "after", 2)
+
+    assert (fewer["online"], more["online"]) == ("0-2", "0-3")
 
 
 async def test_an_end_while_a_file_of_the_host_hangs(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +23,12 @@ from nri_resmgr.topology.synthetic import parse_spec
 from tests.soak.node import MACHINE
 from tests.soak.peer import Peer
 
+NRI_SOCKET: Final = "nri.sock"
+
 _PATIENCE: Final = 3600.0  # seconds, as the peer
+
+# A shell that becomes the daemon, once it is in the cgroup.
+_JOIN: Final = 'echo $$ > "$0"; exec "$@"'
 
 DOCUMENTS: Final = tuple(
     "apiVersion: config.nri/v1alpha1\n"
@@ -111,13 +116,29 @@ class Daemon:
 
 
 @contextmanager
-def running(folder: Path, *, records: bool = True) -> Iterator[Daemon]:
-    """Run it with a checkpoint, metrics, a history, a recording and a log."""
+def running(
+    folder: Path,
+    *,
+    records: bool = True,
+    cgroup: Path | None = None,
+    peer: Peer | None = None,
+    kubelet: Path | None = None,
+) -> Iterator[Daemon]:
+    """Run it with a checkpoint, metrics, a history, a log, and what else is given.
+
+    Args:
+        folder: For all files; an earlier daemon's checkpoint may be there.
+        records: Whether it records.
+        cgroup: Its cgroup, from its first instruction on.
+        peer: One that outlives it; its socket is ``nri.sock`` in the folder.
+        kubelet: The folder with the sockets of a kubelet.
+    """
     host, config, port = folder / "host", folder / "config", _free_port()
-    write_tree(sysfs_files(parse_spec(MACHINE)), host)
+    if not host.exists():
+        write_tree(sysfs_files(parse_spec(MACHINE)), host)
     config.write_text(DOCUMENTS[0])
     flags = {
-        "nri-socket": folder / "nri.sock",
+        "nri-socket": folder / NRI_SOCKET,
         "host-root": host,
         "config-file": config,
         "state-dir": folder / "state",
@@ -126,21 +147,31 @@ def running(folder: Path, *, records: bool = True) -> Iterator[Daemon]:
         "http-endpoint": f"127.0.0.1:{port}",
         "log-to": folder / "log",
         "log-level": "error",
+        "kubelet-dir": kubelet or "none",
     }
     if records:
         flags |= {"record": folder / "recording", "record-limit": "1Mi"}
     command = [sys.executable, "-m", "tests.soak.counted", str(folder / "objects")]
     command += ["run", *(f"--{name}={value}" for name, value in flags.items())]
-    peer = Peer(folder / "nri.sock")
-    process = subprocess.Popen(command)
-    try:
-        # After thousands of containers it has to do, and the machine may, too.
-        control = Client(str(flags["control-socket"]), timeout=120.0)
-        yield Daemon(peer, process.pid, control, folder, port)
-    finally:
-        peer.close()
-        process.terminate()
-        process.wait(_PATIENCE)
+    if cgroup is not None:
+        command = ["sh", "-c", _JOIN, str(cgroup / "cgroup.procs"), *command]
+    with peer_of(folder) if peer is None else nullcontext(peer) as present:
+        process = subprocess.Popen(command)
+        try:
+            # After thousands of containers it has to do, and the machine may, too.
+            control = Client(str(flags["control-socket"]), timeout=120.0)
+            yield Daemon(present, process.pid, control, folder, port)
+        finally:
+            present.hang_up()
+            process.terminate()
+            process.wait(_PATIENCE)
+
+
+@contextmanager
+def peer_of(folder: Path) -> Iterator[Peer]:
+    """Have a runtime for daemons with their files in *folder*."""
+    with closing(Peer(folder / NRI_SOCKET)) as peer:
+        yield peer
 
 
 def _cpu_seconds(pid: int) -> float:

@@ -1,0 +1,53 @@
+"""What is read of the kubelet's pods is shared, and is freed with them."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from typing import Final
+
+from nri_resmgr.kubelet.pod_reader import read_pod
+from nri_resmgr.testing.kubelet.pods import container, pod
+
+_CONTAINERS: Final = 10
+_RESOURCES: Final = 10
+_PODS: Final = 200
+
+# The texts of all pods take ten times as much.
+_FEW: Final = 512 << 10  # bytes
+
+
+def encoded(number: int) -> bytes:
+    """Make a pod with texts that no other one has."""
+    made = []
+    for at in range(_CONTAINERS):
+        ends = [f"{number}-{at}-{each}" for each in range(_RESOURCES)]
+        amounts = {f"example.com/{end}": end.replace("-", "0") for end in ends}
+        made.append(container(f"c{at}-{number}", amounts))
+    return pod(f"uid-{number}", *made).SerializeToString()
+
+
+def test_pods_that_are_gone_leave_no_texts() -> None:
+    for number in range(_PODS):  # fills what is bounded
+        assert read_pod(encoded(number))
+    tracemalloc.start()
+    try:
+        for number in range(_PODS, 2 * _PODS):
+            assert read_pod(encoded(number))
+        gc.collect()
+        grown, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert grown < _FEW
+
+
+def test_equal_texts_are_one_object() -> None:
+    one = read_pod(pod("a", container("web", {"cpu": "1500m"})).SerializeToString())
+    other = read_pod(pod("b", container("web", {"cpu": "1500m"})).SerializeToString())
+    assert one is not None
+    assert other is not None
+    texts, others = list(one.containers[0].texts()), list(other.containers[0].texts())
+
+    assert texts == ["web", "cpu", "1500m"]
+    assert all(a is b for a, b in zip(texts, others, strict=True))
