@@ -250,10 +250,13 @@ def test_balloons(
         play(policy, drawn)
 
 
-@given(events(test_static_pools_policy.specs(), most=12))
-def test_static_pools(drawn: list[Request]) -> None:
+@given(
+    test_static_pools_policy.MACHINES,
+    events(test_static_pools_policy.specs(), most=12),
+)
+def test_static_pools(machine: str, drawn: list[Request]) -> None:
     node = test_static_pools_policy.StaticPoolsPolicyNeverErrs()
-    node.begin()
+    node.begin(machine)
     policy = node.policy
     assert isinstance(policy, StaticPoolsPolicy)
     play(policy, [one for one in drawn if not isinstance(one, PodCreated)])

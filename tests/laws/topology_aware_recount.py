@@ -45,8 +45,11 @@ def runs_on(
     cpus = grant.cpus | shared_by(grant, policy, state)
     if not grant.hidden:
         return cpus
+    # One thread of each core; its own rather than one that it shares.
     cores = (core.cpus & cpus for core in policy.machine.cores)
-    return CpuSet.from_iterable(min(threads) for threads in cores if threads)
+    return CpuSet.from_iterable(
+        min(threads & grant.cpus or threads) for threads in cores if threads
+    )
 
 
 def shared_by(
