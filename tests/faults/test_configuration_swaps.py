@@ -49,7 +49,7 @@ BAD: Final = (
     "",
     "kind: [",
     GOOD[0].replace("reserved", "preserved"),
-    GOOD[0].replace("0,16", "99"),
+    GOOD[0].replace("'cpuset:0,16'", "99"),
     document("NoPolicy", "{}"),
     GOOD[1][: len(GOOD[1]) * 2 // 3],
     GOOD[1].replace("minCPUs: 2", "minCPUs: 64"),
