@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
@@ -20,6 +20,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import Reservation
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import ONE_CPU, MilliCpus, PolicyError, QosClass
 
 NOTHING_HELPS: Final = "no single change of it helps on this node"
@@ -68,6 +69,12 @@ class Change(msgspec.Struct, frozen=True):
     edit: Edit = unchanged
     stops: bool = False
     settings: Mapping[str, Any] = {}
+
+
+ONE_BY_ONE: Final = Change(
+    'set "placePods: soft" to place its containers one by one',
+    settings={"place_pods": PodPlacement.SOFT},
+)
 
 
 def accepts(
@@ -121,6 +128,18 @@ def _alone(policy: TriedPolicy[StateT], state: StateT, event: Event) -> StateT:
         if other != pod:
             left = policy.close(left, other)
     return left
+
+
+def stop_or_fewer(
+    stop: Change, event: Event, accepts: Callable[[Change], bool]
+) -> Iterator[str]:
+    """Yield that others have to stop, or where that does not help, to ask for less."""
+    if accepts(stop):
+        yield stop.text
+    elif isinstance(event, Created | Updated) and (
+        most := most_cpus(event.spec, accepts)
+    ):
+        yield at_most(most).text
 
 
 def most_cpus(spec: ContainerSpec, accepts: Callable[[Change], bool]) -> int:

@@ -1,10 +1,10 @@
-"""An independent reading of the advice in refusals of the topology-aware policy."""
+"""An independent reading of the advice in refusals."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec.structs import replace
@@ -19,8 +19,6 @@ from nri_resmgr.policy.events import (
     Stopped,
     Updated,
 )
-from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
-from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import Bytes, MilliCpus, PolicyError, QosClass
 
@@ -46,31 +44,27 @@ ANNOTATIONS: Final = {
 class Case(msgspec.Struct):
     """A refused event, and the node that it came to."""
 
-    policy: TopologyAwarePolicy
-    state: TopologyAwareState
+    policy: Any
+    state: Any
     event: Created | Updated | PodCreated
 
     def accepts(self, **changes: Any) -> bool:
-        settings = replace(self.policy.settings, on_failure=OnFailure.REFUSE)
-        policy = TopologyAwarePolicy(self.policy.machine, replace(settings, **changes))
+        """Return whether it is accepted, not counting a place for lack of another."""
+        settings = self.policy.settings
+        if hasattr(settings, "on_failure"):
+            changes = {"on_failure": OnFailure.REFUSE, **changes}
+        policy = type(self.policy)(self.policy.machine, replace(settings, **changes))
         return decided(policy, self.state, self.event) is not None
 
-    def edited(self, edit: Edit) -> Case:
+    def edited(self, edit: Edit) -> Self:
         event: Any = self.event
         if isinstance(event, PodCreated):
             event = replace(event, expected=tuple(map(edit, event.expected)))
         else:
             event = replace(event, spec=edit(event.spec))
-        return Case(self.policy, self.state, event)
+        return type(self)(self.policy, self.state, event)
 
-    def preferring(self, **preferences: bool) -> Case:
-        return self.edited(
-            lambda spec: replace(
-                spec, preferences=replace(spec.preferences, **preferences)
-            )
-        )
-
-    def alone(self) -> Case:
+    def alone(self) -> Self:
         """All others stop, and so do other pods."""
         event, state = self.event, self.state
         own = event.spec.id if isinstance(event, Updated) else ""
@@ -79,7 +73,28 @@ class Case(msgspec.Struct):
             state = self.policy.decide(state, Stopped(key)).state
         for other in {"p", "q"} - {pod}:
             state = self.policy.decide(state, PodStopped(other)).state
-        return Case(self.policy, state, event)
+        return type(self)(self.policy, state, event)
+
+    def with_cpus(self, count: int) -> Self:
+        amount = MilliCpus(1000 * count)
+
+        def edit(spec: ContainerSpec) -> ContainerSpec:
+            assert 0 < amount < spec.request
+            limit = amount if spec.qos is QosClass.GUARANTEED else spec.limit
+            return replace(spec, request=amount, limit=limit)
+
+        return self.edited(edit)
+
+
+class TopologyAwareCase(Case):
+    """One of the topology-aware policy."""
+
+    def preferring(self, **preferences: bool) -> Self:
+        return self.edited(
+            lambda spec: replace(
+                spec, preferences=replace(spec.preferences, **preferences)
+            )
+        )
 
     def follows(self, text: str) -> bool:
         """Return whether it is accepted after what a text advises.
@@ -95,7 +110,7 @@ class Case(msgspec.Struct):
             return self.accepts(place_pods=PodPlacement.SOFT)
         return self.after(text).accepts()
 
-    def after(self, text: str) -> Case:
+    def after(self, text: str) -> Self:
         if STOP.fullmatch(text):
             return self.alone()
         if found := CPUS.fullmatch(text):
@@ -107,17 +122,7 @@ class Case(msgspec.Struct):
         most = int(found[1]) * UNITS[found[2]]
         return self.with_pages(most, int(found[3]) * UNITS[found[4]])
 
-    def with_cpus(self, count: int) -> Case:
-        amount = MilliCpus(1000 * count)
-
-        def edit(spec: ContainerSpec) -> ContainerSpec:
-            assert 0 < amount < spec.request
-            limit = amount if spec.qos is QosClass.GUARANTEED else spec.limit
-            return replace(spec, request=amount, limit=limit)
-
-        return self.edited(edit)
-
-    def with_memory(self, most: int) -> Case:
+    def with_memory(self, most: int) -> Self:
         def edit(spec: ContainerSpec) -> ContainerSpec:
             request, limit = spec.memory_request, spec.memory_limit
             assert 0 < most < (request or limit or 0)
@@ -129,7 +134,7 @@ class Case(msgspec.Struct):
 
         return self.edited(edit)
 
-    def with_pages(self, most: int, size: int) -> Case:
+    def with_pages(self, most: int, size: int) -> Self:
         return self.edited(
             lambda spec: replace(
                 spec,
@@ -141,9 +146,8 @@ class Case(msgspec.Struct):
         )
 
 
-def decided(
-    policy: TopologyAwarePolicy, state: TopologyAwareState, event: Event
-) -> TopologyAwareState | None:
+def decided(policy: Any, state: Any, event: Event) -> Any:
+    """Return the state after an event; None if it is refused."""
     try:
         return policy.decide(state, event).state
     except PolicyError:
@@ -158,7 +162,7 @@ def advice_of(sentence: str) -> list[str]:
     return helps.split(", or ")
 
 
-def check(case: Case, sentence: str) -> None:
+def check(case: TopologyAwareCase, sentence: str) -> None:
     helps = advice_of(sentence)
     assert len(set(helps)) == len(helps)
     for text in helps:

@@ -1,4 +1,4 @@
-"""Whatever CPUs come and go, the machine counts, and nobody is on one that is gone."""
+"""Whatever CPUs come and go, the machine counts: no container stays on absent ones."""
 
 from __future__ import annotations
 

@@ -26,7 +26,14 @@ from nri_resmgr.topology import HugePages
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes, CpuSet, MilliCpus, PolicyError, QosClass
-from tests.laws.refusal_advice import NOTHING, SHARED, TO_HELP, Case, advice_of, check
+from tests.laws.refusal_advice import (
+    NOTHING,
+    SHARED,
+    TO_HELP,
+    TopologyAwareCase,
+    advice_of,
+    check,
+)
 from tests.laws.topology_aware_draws import (
     AMOUNTS,
     MACHINES,
@@ -38,22 +45,24 @@ from tests.laws.topology_aware_draws import (
 )
 
 
-def play(case: Case) -> TopologyAwareState:
+def play(case: TopologyAwareCase) -> TopologyAwareState:
     """Check what is refused, or placed on shared CPUs instead."""
+    before: TopologyAwareState = case.state
     try:
-        decision = case.policy.decide(case.state, case.event)
+        decision = case.policy.decide(before, case.event)
     except (NoPoolFits, MemoryShort) as error:
         check(case, str(error))
-        return case.state
+        return before
     except PolicyError:
-        return case.state
+        return before
     if isinstance(case.event, Created):
         why = decision.reasons[0]
         if why.rule is Rule.FELL_BACK and (
             NOTHING in why.detail or TO_HELP in why.detail
         ):
             check(case, why.detail)
-    return decision.state
+    after: TopologyAwareState = decision.state
+    return after
 
 
 @st.composite
@@ -100,7 +109,7 @@ def test_what_a_refusal_advises_is_accepted(
     state = policy.start()
 
     for _ in range(data.draw(st.integers(1, 8))):
-        state = play(Case(policy, state, data.draw(events(state))))
+        state = play(TopologyAwareCase(policy, state, data.draw(events(state))))
 
 
 @pytest.mark.parametrize(
@@ -166,7 +175,7 @@ def test_an_empty_node_is_too_small(
     spec = on(model, ContainerSpec("web", "pod", "web", **guaranteed, **fields))
     policy = TopologyAwarePolicy(model, settings)
 
-    case = Case(policy, policy.start(), Created(spec))
+    case = TopologyAwareCase(policy, policy.start(), Created(spec))
     with pytest.raises(NoPoolFits) as refused:
         policy.decide(case.state, case.event)
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import hypothesis.strategies as st
-import msgspec
 from hypothesis import given
 from msgspec.structs import replace
 
@@ -18,8 +16,6 @@ from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,
     PodCreated,
-    PodStopped,
-    Stopped,
     Updated,
 )
 from nri_resmgr.policy.static import StaticPolicy, StaticSettings
@@ -29,7 +25,7 @@ from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import MilliCpus, PolicyError, QosClass
 from tests.laws import test_static_policy, test_static_pools_policy
 from tests.laws.balloons_draws import containers, documents, policy_for
-from tests.laws.refusal_advice import NOTHING, TO_HELP, advice_of
+from tests.laws.refusal_advice import NOTHING, TO_HELP, Case, advice_of
 from tests.laws.topology_aware_draws import MACHINES, machine_of
 
 Request: TypeAlias = Created | Updated | PodCreated
@@ -47,51 +43,10 @@ SINGLE: Final = re.compile(
 )
 
 
-class Case(msgspec.Struct):
-    """A refused event, and the node that it came to."""
+class SmallPolicyCase(Case):
+    """One of another policy."""
 
-    policy: Any
-    state: Any
-    event: Request
-
-    def accepts(self, **changes: Any) -> bool:
-        """Return whether it is accepted, not counting a place for lack of another."""
-        settings = self.policy.settings
-        if hasattr(settings, "on_failure"):
-            changes = {"on_failure": OnFailure.REFUSE, **changes}
-        policy = type(self.policy)(self.policy.machine, replace(settings, **changes))
-        try:
-            policy.decide(self.state, self.event)
-        except PolicyError:
-            return False
-        return True
-
-    def edited(self, edit: Callable[[ContainerSpec], ContainerSpec]) -> Case:
-        event: Any = self.event
-        return Case(self.policy, self.state, replace(event, spec=edit(event.spec)))
-
-    def alone(self) -> Case:
-        """All others stop, and so do other pods."""
-        event, state = self.event, self.state
-        own = event.spec.id if isinstance(event, Updated) else ""
-        pod = event.pod if isinstance(event, PodCreated) else event.spec.pod
-        for key in state.ledger.entries.keys() - {own}:
-            state = self.policy.decide(state, Stopped(key)).state
-        for other in {"p", "q"} - {pod}:
-            state = self.policy.decide(state, PodStopped(other)).state
-        return Case(self.policy, state, event)
-
-    def with_cpus(self, count: int) -> Case:
-        amount = MilliCpus(1000 * count)
-
-        def edit(spec: ContainerSpec) -> ContainerSpec:
-            assert 0 < amount < spec.request
-            limit = amount if spec.qos is QosClass.GUARANTEED else spec.limit
-            return replace(spec, request=amount, limit=limit)
-
-        return self.edited(edit)
-
-    def with_lists(self, count: int) -> Case:
+    def with_lists(self, count: int) -> Self:
         return self.edited(
             lambda spec: replace(
                 spec,
@@ -100,7 +55,7 @@ class Case(msgspec.Struct):
             )
         )
 
-    def asking(self, **fields: str) -> Case:
+    def asking(self, **fields: str) -> Self:
         return self.edited(
             lambda spec: replace(
                 spec, pool_request=replace(spec.pool_request, **fields)
@@ -152,7 +107,7 @@ class Case(msgspec.Struct):
                 return self.with_lists(1).accepts()
 
 
-def check(case: Case, sentence: str) -> None:
+def check(case: SmallPolicyCase, sentence: str) -> None:
     helps = advice_of(sentence)
     assert len(set(helps)) == len(helps)
     for text in helps:
@@ -175,7 +130,7 @@ def play(policy: Any, drawn: list[Request]) -> None:
         except PolicyError as error:
             sentence = str(error)
             if TO_HELP in sentence or NOTHING in sentence:
-                check(Case(policy, state, event), sentence)
+                check(SmallPolicyCase(policy, state, event), sentence)
 
 
 @st.composite

@@ -21,9 +21,9 @@ def with_present_pins(
     """Return containers with the pins that the kernel has, where these were decided.
 
     A decision is in force before the runtime's record follows, and a checkpoint can be
-    older than the record. Where the two differ, the kernel tells which one holds. What
-    it has beside both is not from a known decision: another program may have written
-    it, and then the record counts.
+    older than the record. Where the two differ, what the kernel has decides. What it
+    has beside both is not from a known decision: another program may have written it,
+    and then the record counts.
 
     Args:
         specs: As the runtime reports them.

@@ -95,7 +95,7 @@ class HotplugWatch:
     def poll_often(self) -> Machine | None:
         """Poll if online CPUs have changed, and at every tenth call.
 
-        Nobody should be left on a CPU that is gone; the rest is not urgent.
+        No container should be left on a CPU that is gone; the rest is not urgent.
         """
         self._calls += 1
         (online, *_), _ = self._known

@@ -6,24 +6,19 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.advice import Change, at_most, most_cpus, sentence
+from nri_resmgr.policy.advice import ONE_BY_ONE, Change, sentence, stop_or_fewer
 from nri_resmgr.policy.balloons.settings import (
     RESERVED,
     BalloonsSettings,
     BalloonType,
 )
 from nri_resmgr.policy.errors import OnFailure
-from nri_resmgr.policy.events import Created, Event, PodCreated, Updated
-from nri_resmgr.policy.whole_pods import PodPlacement
+from nri_resmgr.policy.events import Event, PodCreated
 
 _STOP = Change("stop containers on this node", stops=True)
 _SHARED = Change(
     'set "onFailure: shared" to run it in the default balloon',
     settings={"on_failure": OnFailure.SHARED},
-)
-_SOFT = Change(
-    'set "placePods: soft" to place its containers one by one',
-    settings={"place_pods": PodPlacement.SOFT},
 )
 
 
@@ -34,16 +29,11 @@ def helps(
     accepts: Callable[[Change], bool],
 ) -> Iterator[str]:
     """Yield what would help, each tried by itself; *kind* is the requested type."""
-    if accepts(_STOP):
-        yield _STOP.text
-    elif isinstance(event, Created | Updated) and (
-        most := most_cpus(event.spec, accepts)
-    ):
-        yield at_most(most).text
+    yield from stop_or_fewer(_STOP, event, accepts)
     for change in _of_type(kind, settings):
         if accepts(change):
             yield change.text
-    last = _SOFT if isinstance(event, PodCreated) else _SHARED
+    last = ONE_BY_ONE if isinstance(event, PodCreated) else _SHARED
     if accepts(last):
         yield last.text
 

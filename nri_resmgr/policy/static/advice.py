@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from nri_resmgr.policy.advice import Change, at_most, most_cpus, with_cpus
+from nri_resmgr.policy.advice import ONE_BY_ONE, Change, stop_or_fewer, with_cpus
 from nri_resmgr.policy.errors import ExclusiveCpusShort, OnFailure
-from nri_resmgr.policy.events import Created, Event, PodCreated, Updated
-from nri_resmgr.policy.whole_pods import PodPlacement
+from nri_resmgr.policy.events import Event, PodCreated
 
 _STOP = Change("stop containers that hold CPUs", stops=True)
 _SHARED = Change(
     'set "onFailure: shared" to run it on shared CPUs',
     settings={"on_failure": OnFailure.SHARED},
-)
-_SOFT = Change(
-    'set "placePods: soft" to place its containers one by one',
-    settings={"place_pods": PodPlacement.SOFT},
 )
 
 
@@ -24,12 +19,7 @@ def helps(
     error: ExclusiveCpusShort, event: Event, accepts: Callable[[Change], bool]
 ) -> Iterator[str]:
     """Yield what would help, each tried by itself."""
-    if accepts(_STOP):
-        yield _STOP.text
-    elif isinstance(event, Created | Updated) and (
-        most := most_cpus(event.spec, accepts)
-    ):
-        yield at_most(most).text
+    yield from stop_or_fewer(_STOP, event, accepts)
     fewer = Change(
         "reserve fewer CPUs", settings={"reserved": error.reserved.lowest(1)}
     )
@@ -43,6 +33,6 @@ def helps(
         )
         if accepts(single):
             yield single.text
-    last = _SOFT if isinstance(event, PodCreated) else _SHARED
+    last = ONE_BY_ONE if isinstance(event, PodCreated) else _SHARED
     if accepts(last):
         yield last.text

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from nri_resmgr.policy.advice import (
+    ONE_BY_ONE,
     Change,
     Edit,
     at_most,
@@ -22,7 +23,6 @@ from nri_resmgr.policy.mems import BASE_PAGES, MemoryShort, bytes_text
 from nri_resmgr.policy.topology_aware.errors import ExclusiveCpusMissing, NoPoolFits
 from nri_resmgr.policy.topology_aware.memory import limit_above_request
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
-from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import ONE_CPU, Bytes, PolicyError, QosClass
 
 State: TypeAlias = TopologyAwareState
@@ -46,10 +46,6 @@ _STOP: Final = Change("stop containers on this node", stops=True)
 _STOP_MEMORY: Final = Change("stop containers that have memory there", stops=True)
 _SHARED: Final = Change(
     "annotate it with prefer-shared-cpus", edit=_preferring(shared=True)
-)
-_SOFT: Final = Change(
-    'set "placePods: soft" to place its containers one by one',
-    settings={"place_pods": PodPlacement.SOFT},
 )
 _OF_CONTAINERS: Final = (
     _SHARED,
@@ -90,7 +86,7 @@ def advise(error: PolicyError, spec: ContainerSpec, place: Place) -> None:
 def advise_pod(error: PolicyError, place: Place) -> None:
     """Add to the refusal of a pod that is placed as a whole what would help."""
     if isinstance(error, NoPoolFits):
-        changes = (_STOP, _SHARED, _SOFT)
+        changes = (_STOP, _SHARED, ONE_BY_ONE)
         helps = [one.text for one in changes if _accepts(place, one)]
         error.advice = sentence(helps)
 
