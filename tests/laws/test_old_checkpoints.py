@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.values import CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
@@ -183,6 +184,53 @@ def test_a_balloon_that_shares_the_idle_cpus_of_two_nodes_still_does() -> None:
     history.create(burstable("web", 200, created=4))
     history.resize("web", {"request": MilliCpus(3000)})
     assert history.pins["web"].cpus == CpuSet.parse("6-7,11,14-15")
+
+    check_restarts(history)
+
+
+def in_balloon(kind: str, container: ContainerSpec) -> ContainerSpec:
+    """Return a container that asks for a balloon of a type."""
+    return replace(container, preferences=Preferences(balloon=kind))
+
+
+def test_a_balloon_has_the_cpus_that_others_do_not_share() -> None:
+    types = (
+        "[{name: wide, shareIdleCPUsInSame: system},"
+        " {name: core, shareIdleCPUsInSame: core}]"
+    )
+    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
+    history = History(policy_of("BalloonsPolicy", spec, "1s1n3c2t"))
+    history.create(burstable("old", 3000))
+    history.create(in_balloon("wide", burstable("log", 500, created=1)))
+    history.create(in_balloon("core", burstable("web", 500, created=2)))
+    history.stop("old")
+    # Only that "web" lacks CPU 2, the other of its core, tells that it is no idle one.
+    assert history.pins["log"].cpus == CpuSet.parse("1-4")
+    assert history.pins["web"].cpus == CpuSet.parse("5")
+
+    check_restarts(history)
+
+
+def test_containers_recorded_on_exclusive_cpus_of_others_have_their_own() -> None:
+    history = History(
+        policy_of("BalloonsPolicy", sharing("numa"), "1s1n5c1t"), by_partition=True
+    )
+    history.create(burstable("log", 200))
+    history.create(burstable("web", 1000, created=1))
+    history.create(replace(one("db", 2000), created=2))
+    assert history.record["web"].cpus == CpuSet.parse("2-4")
+    assert history.pins["db"].cpus == CpuSet.parse("3-4")
+
+    check_restarts(history)
+
+
+def test_a_container_does_not_give_way_to_a_minimum_that_was_not_there() -> None:
+    types = "[{name: own, minBalloons: 1, minCPUs: 2}]"
+    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
+    before, after = machines = ("1s1n4c1t", "1s1n4c1t offline=2")
+    history = History(policy_of("BalloonsPolicy", spec, before), machines)
+    history.create(ContainerSpec(id="log", pod="log", qos=QosClass.BEST_EFFORT))
+    history.switch(policy_of("BalloonsPolicy", spec, after))
 
     check_restarts(history)
 

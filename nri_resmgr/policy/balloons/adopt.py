@@ -78,7 +78,7 @@ def adopt(
         key=lambda one: (gives_way(one), ambiguity(one, context)),
     ):
         found = recognise(spec, state, context, occupancy)
-        if found and _leaves_minimum(spec, found.state, state, context):
+        if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
     state = _completed(restored, old, state, context)
     state = create_minimum(state, context, partial=True)
@@ -115,21 +115,19 @@ def _rule_of(balloon: str, old: State, state: State) -> Rule:
     return Rule.MOVED if before.isdisjoint(after) else Rule.KEPT
 
 
-def _leaves_minimum(
+def _leaves_reserved(
     spec: ContainerSpec, state: State, before: State, context: Context
 ) -> bool:
-    """Return whether a container that gives way leaves enough CPUs to other balloons.
+    """Return whether a container that gives way leaves enough CPUs to reserve.
 
     Reserved CPUs of which only the amount is configured are in no balloon yet, and it
     may have fallen back to these.
     """
     if not gives_way(spec) or state.free == before.free:
         return True
-    try:
-        create_minimum(state, context)
-    except PolicyError:
-        return False
-    return True
+    kind = context.settings.by_name[RESERVED]
+    missing = kind.min_balloons - state.count_whole(RESERVED)
+    return missing * kind.min_cpus <= len(state.free)
 
 
 def _unplaced(

@@ -26,10 +26,23 @@ from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, PolicyError
 
 
 class Occupancy(msgspec.Struct, frozen=True):
-    """CPUs that pinned containers run on; *contested* ones are of several balloons."""
+    """CPUs that pinned containers run on, and what that says of balloons.
+
+    Attributes:
+        occupied: Those of all of them.
+        contested: Those of several balloons.
+        owned: Those that some balloon has, since a container that shares idle CPUs
+            there does not run on them.
+    """
 
     occupied: CpuSet
     contested: CpuSet
+    owned: CpuSet
+
+    @property
+    def own(self) -> CpuSet:
+        """Those that some balloon has, and that containers of no other one run on."""
+        return self.owned - self.contested
 
     @classmethod
     def of(
@@ -37,16 +50,18 @@ class Occupancy(msgspec.Struct, frozen=True):
     ) -> Occupancy:
         """Collect the CPUs of containers that are pinned to some of them."""
         settings = context.settings
-        places = {
-            place
+        pinned = [
+            (spec, place)
             for spec, place in runs
             if not settings.available <= place
             if not is_preserved(spec, settings)
-        }
+        ]
+        places = {place for _, place in pinned}
         # A container with hidden threads is in a balloon of containers that see them.
         seen = ((one, context.one_per_core(one)) for one in places)
         views = {view for one, view in seen if view != one}
-        return cls(CpuSet.union(places), _twice(places - views))
+        owned = CpuSet.union(_lacked(spec, place, context) for spec, place in pinned)
+        return cls(CpuSet.union(places), _twice(places - views), owned)
 
 
 def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
@@ -56,12 +71,20 @@ def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
     """
     if is_preserved(spec, context.settings):
         return False, False, 0
-    try:
-        search, _ = search_for(spec, State.empty(context.memory, CpuSet()), context)
-    except PolicyError:
+    search = _search_of(spec, context)
+    if search is None:
         return True, True, len(spec.present.cpus)
     shares = search.kind.share_idle is not None
     return shares, search.membership.hidden, len(spec.present.cpus)
+
+
+def _search_of(spec: ContainerSpec, context: Context) -> Search | None:
+    """Return what decides on a container's type, unless it asks for none that is."""
+    try:
+        search, _ = search_for(spec, State.empty(context.memory, NO_CPUS), context)
+    except PolicyError:
+        return None
+    return search
 
 
 def recognise(
@@ -87,20 +110,26 @@ def recognise(
     hidden = NO_CPUS
     if search.membership.hidden:
         hidden = _hidden_threads(present, context) - occupancy.occupied
-    for made, name in _candidates(search, present | hidden):
+    for made, name in _candidates(search, present | hidden, present & occupancy.own):
         known = present | _known(made.balloons[name], made)
         state = made.with_member(spec.id, replace(search.membership, balloon=name))
         alone = known - occupancy.contested
-        each = _one_of_each(alone, search.kind, context)
-        for inside in (each, alone, known, known | hidden):
+        owned = known & occupancy.own
+        each = _one_of_each(alone, owned, search.kind, context)
+        for inside in (owned, each, alone, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state, context):
             return BalloonPlacement(state, Rule.KEPT, decided)
     return None
 
 
-def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
-    """Yield balloons that it may be in: first by their containers, then by CPUs."""
+def _candidates(
+    search: Search, inside: CpuSet, own: CpuSet
+) -> Iterator[tuple[State, str]]:
+    """Yield balloons that it may be in: first by their containers, then by CPUs.
+
+    Not those whose containers lack CPUs that its balloon has as its *own*.
+    """
     here = search.spec.present.cpus
     near = here
     if search.membership.hidden:
@@ -111,7 +140,12 @@ def _candidates(search: Search, inside: CpuSet) -> Iterator[tuple[State, str]]:
         if one.cpus.bits & near.bits or not one.cpus
     ]
     agreeing = [one for one in mine if _agrees(one, search)]
-    others = [one for one in mine if one.cpus <= inside and one not in agreeing]
+    others = [
+        one
+        for one in mine
+        if one.cpus <= inside and one not in agreeing
+        if not one.members or own <= _known(one, search.state)
+    ]
     for one in (*agreeing, *others):
         yield search.state, one.name
     if new := new_balloon(search):
@@ -144,15 +178,30 @@ def _known(balloon: Balloon, state: State) -> CpuSet:
     )
 
 
-def _one_of_each(cpus: CpuSet, kind: BalloonType, context: Context) -> CpuSet:
-    """Return one CPU of each element in which a type shares idle ones.
+def _one_of_each(
+    cpus: CpuSet, owned: CpuSet, kind: BalloonType, context: Context
+) -> CpuSet:
+    """Return one CPU of each element in which a type shares idle ones and owns none.
 
     The balloon has some in each of these, or it would not share the others there.
     """
     if kind.share_idle is None:
         return NO_CPUS
+    around = context.around(kind.share_idle, owned)
     inside = (one & cpus for one in context.elements(kind.share_idle))
-    return CpuSet.from_iterable(one.first for one in inside if one)
+    return CpuSet.from_iterable(one.first for one in inside if one) - around
+
+
+def _lacked(spec: ContainerSpec, place: CpuSet, context: Context) -> CpuSet:
+    """Return where a container would run as well if no balloon had these CPUs.
+
+    Only where its balloon's own CPUs are known to be of one level: a composite one
+    shares at several.
+    """
+    search = _search_of(spec, context)
+    if search is None or search.membership.hidden or search.kind.components:
+        return NO_CPUS
+    return (context.reach_of(search.kind, place) & context.settings.available) - place
 
 
 def _twice(places: Iterable[CpuSet]) -> CpuSet:
