@@ -235,6 +235,33 @@ def test_a_container_does_not_give_way_to_a_minimum_that_was_not_there() -> None
     check_restarts(history)
 
 
+def test_isolated_cpus_are_a_balloon_s_own() -> None:
+    machine = "1s1n6c1t isolated=4-5"
+    history = History(policy_of("BalloonsPolicy", sharing("system"), machine))
+    history.create(burstable("old", 2000))
+    history.create(burstable("web", 3000, created=1))
+    history.stop("old")
+    assert history.pins["web"].cpus == CpuSet.parse("1-5")
+
+    check_restarts(history)
+
+
+def test_a_balloon_below_its_minimum_keeps_its_container() -> None:
+    types = (
+        "[{name: own, namespaces: ['*'], preferNewBalloons: true, minBalloons: 1,"
+        " minCPUs: 2}]"
+    )
+    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
+    before, after = machines = ("1s1n5c1t", "1s1n5c1t offline=3")
+    history = History(policy_of("BalloonsPolicy", spec, before), machines)
+    for name in ("log", "web"):
+        history.create(ContainerSpec(id=name, pod=name, qos=QosClass.BEST_EFFORT))
+    history.switch(policy_of("BalloonsPolicy", spec, after))
+    assert [len(one.cpus) for one in history.pins.values()] == [2, 1]
+
+    check_restarts(history)
+
+
 @pytest.mark.parametrize("kind", ["StaticPolicy", "TopologyAwarePolicy"])
 def test_former_places_are_the_same_in_any_order(kind: str) -> None:
     history = History(policy_of(kind, DOCUMENTS[kind][0], "1s4n4c1t"))

@@ -62,11 +62,10 @@ def adopt(
     old = recent_part(in_standard_order(old), specs, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
-    restored = tuple(state.balloons)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
     if all(one.id in old.ledger for one in specs):
-        state = _completed(restored, old, state, context)
+        state = _completed(old, state, context)
     placed = {
         key: BalloonPlacement(state, _rule_of(membership.balloon, old, state))
         for key, membership in state.memberships.items()
@@ -80,7 +79,7 @@ def adopt(
         found = recognise(spec, state, context, occupancy)
         if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
-    state = _completed(restored, old, state, context)
+    state = _completed(old, state, context)
     state = create_minimum(state, context, partial=True)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)
@@ -100,14 +99,13 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
     return replace(found, state=_with_memory((spec,), state, found.state, context))
 
 
-def _completed(
-    restored: Sequence[str], old: State, state: State, context: Context
-) -> State:
-    """Restore empty balloons, and give those that are *restored* what they lack.
+def _completed(old: State, state: State, context: Context) -> State:
+    """Restore empty balloons, and give those that have containers what they lack.
 
     In this order: those that lost CPUs do not take those of the empty ones.
     """
-    return grow_restored(restored, restore_empty(old, state, context), context)
+    found = tuple(state.balloons)
+    return grow_restored(found, restore_empty(old, state, context), context)
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:

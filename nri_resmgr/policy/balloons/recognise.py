@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.choose_type import is_preserved
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
-from nri_resmgr.policy.balloons.lifecycle import inflate, needed_cpus
+from nri_resmgr.policy.balloons.lifecycle import inflate
 from nri_resmgr.policy.balloons.place import (
     BalloonPlacement,
     new_balloon,
@@ -31,8 +31,8 @@ class Occupancy(msgspec.Struct, frozen=True):
     Attributes:
         occupied: Those of all of them.
         contested: Those of several balloons.
-        owned: Those that some balloon has, since a container that shares idle CPUs
-            there does not run on them.
+        owned: Those that some balloon has: a container that shares idle CPUs there
+            does not run on them, or runs on isolated ones, which none shares.
     """
 
     occupied: CpuSet
@@ -60,8 +60,10 @@ class Occupancy(msgspec.Struct, frozen=True):
         # A container with hidden threads is in a balloon of containers that see them.
         seen = ((one, context.one_per_core(one)) for one in places)
         views = {view for one, view in seen if view != one}
-        owned = CpuSet.union(_lacked(spec, place, context) for spec, place in pinned)
-        return cls(CpuSet.union(places), _twice(places - views), owned)
+        occupied = CpuSet.union(places)
+        lacked = CpuSet.union(_lacked(spec, place, context) for spec, place in pinned)
+        owned = lacked | (occupied & context.machine.isolated)
+        return cls(occupied, _twice(places - views), owned)
 
 
 def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
@@ -118,7 +120,7 @@ def recognise(
         each = _one_of_each(alone, owned, search.kind, context)
         for inside in (owned, each, alone, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
-        if _suffices(name, state, context):
+        if _suffices(name, state):
             return BalloonPlacement(state, Rule.KEPT, decided)
     return None
 
@@ -226,11 +228,13 @@ def _hidden_threads(cpus: CpuSet, context: Context) -> CpuSet:
     return (CpuSet.union(cores) & context.settings.available) - lower
 
 
-def _suffices(name: str, state: State, context: Context) -> bool:
+def _suffices(name: str, state: State) -> bool:
+    """Return whether a balloon has enough for its containers.
+
+    It may have less than the minimum of its type, as parts of the machine went.
+    """
     balloon = state.balloons[name]
-    needs = needed_cpus(balloon, state, context)
     return all(
-        len(leaf.cpus) >= max(needs[leaf.name], 1)
-        and ONE_CPU * len(leaf.cpus) * shares >= balloon.load
+        leaf.cpus and ONE_CPU * len(leaf.cpus) * shares >= balloon.load
         for leaf, shares in state.leaves(balloon)
     )
