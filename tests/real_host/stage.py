@@ -48,6 +48,7 @@ class Stage:
         self._pods: dict[str, Pod] = {}
         self._steps: dict[str, Mapping[str, Any]] = {}
         self._offline: list[Path] = []
+        self._ended_in_time: set[str] = set()
         self.containers: dict[str, Container] = {}
         self.plugin = plugin.process
 
@@ -76,6 +77,7 @@ class Stage:
                 self.containers.pop(name).stop()
             case {"cold-start-ends": str(name)}:
                 self.plugin.wait_for("cold-start.ended")
+                self._ended_in_time.add(name)
                 self._let_reply(name)
             case {"pod": str(name), "expects": dict(rows)}:
                 self._run(PodSpec(name, annotations=requests_of(rows)))
@@ -92,6 +94,12 @@ class Stage:
             name: f"{container.cpus()} on {container.mems()}"
             for name, container in self.containers.items()
         }
+
+    def ended_early(self) -> set[str]:
+        """Containers whose cold start ended before its step, on a slow machine."""
+        ended = self.plugin.events("cold-start.ended")
+        names = {line["title"].rpartition("/")[-1] for line in ended}
+        return names - self._ended_in_time
 
     def shows(self, container: str, story: str) -> bool:
         """Whether a container's resource file has what a story says."""
