@@ -79,7 +79,8 @@ def _name(report: pytest.TestReport) -> str:
 
 
 def _passes_alone(session: pytest.Session, name: str) -> bool:
-    program = (sys.executable, "-m", "pytest", "-p", "no:xdist", "--quiet", name)
+    # Not without xdist, whose marks some tests have.
+    program = (sys.executable, "-m", "pytest", "-n", "0", "--quiet", name)
     done = subprocess.run(
         program, cwd=session.config.rootpath, check=False, capture_output=True
     )

@@ -12,9 +12,8 @@ def run_pytest(
 ) -> tuple[int, list[str]]:
     """Run pytest with a plugin of ours; return its status and its lines."""
     (folder / "test_it.py").write_text(text)
-    (folder / "pytest.ini").write_text(
-        "[pytest]\naddopts = -ra\nmarkers = xdist_group\n"
-    )
+    # Strict as ours is: a mark of a plugin that is switched off ends a run.
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -ra --strict-markers\n")
     words = (sys.executable, "-m", "pytest", "-p", plugin, *options)
     done = subprocess.run(
         words, cwd=folder, check=False, capture_output=True, text=True
