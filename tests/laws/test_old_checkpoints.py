@@ -211,6 +211,38 @@ def test_a_balloon_has_the_cpus_that_others_do_not_share() -> None:
     check_restarts(history)
 
 
+WIDE_AND_NEAR: Final = (
+    f"{{{RESERVED}, balloonTypes: [{{name: wide, shareIdleCPUsInSame: system}},"
+    " {name: near, preferNewBalloons: true, shareIdleCPUsInSame: numa}]}"
+)
+
+
+def test_a_balloon_that_shares_idle_cpus_has_its_present_ones() -> None:
+    history = History(policy_of("BalloonsPolicy", WIDE_AND_NEAR, "1s1n8c1t"))
+    history.create(in_balloon("near", burstable("web", 1500)))
+    history.create(burstable("old", 3000, created=1))
+    history.create(in_balloon("wide", burstable("log", 500, created=2)))
+    history.stop("old")
+    # It takes another CPU, and leaves the one that it had: both times it runs on both.
+    history.resize("log", {"request": MilliCpus(2000)})
+    history.resize("log", {"request": MilliCpus(500)})
+
+    check_restarts(history)
+
+
+def test_a_balloon_leaves_the_cpus_that_two_share_by_now() -> None:
+    history = History(policy_of("BalloonsPolicy", WIDE_AND_NEAR, "1s2n4c1t"))
+    history.create(in_balloon("near", burstable("web", 200)))
+    history.create(in_balloon("wide", burstable("log", 500, created=1)))
+    before = history.pins["web"].cpus
+    history.resize("log", {"request": MilliCpus(3000)})
+    history.resize("log", {"request": MilliCpus(500)})
+    history.create(in_balloon("wide", burstable("db", 500, created=2)))
+    assert before < history.pins["web"].cpus == CpuSet.parse("1-3")
+
+    check_restarts(history)
+
+
 def test_containers_recorded_on_exclusive_cpus_of_others_have_their_own() -> None:
     history = History(
         policy_of("BalloonsPolicy", sharing("numa"), "1s1n5c1t"), by_partition=True

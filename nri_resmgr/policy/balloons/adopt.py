@@ -59,7 +59,8 @@ def adopt(
     # All of them before any is placed, as strategies look at pods and namespaces.
     for spec in specs:
         state = state.put(spec, spec.present)
-    old = recent_part(in_standard_order(old), specs, context)
+    occupancy = Occupancy.of(((one, one.present.cpus) for one in specs), context)
+    old = recent_part(in_standard_order(old), specs, occupancy, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
@@ -70,7 +71,6 @@ def adopt(
         key: BalloonPlacement(state, _rule_of(membership.balloon, old, state))
         for key, membership in state.memberships.items()
     }
-    occupancy = Occupancy.of(((one, one.present.cpus) for one in specs), context)
     # Those that fell back run on CPUs of others, which come first.
     for spec in sorted(
         _unplaced(specs, placed),

@@ -18,12 +18,13 @@ from nri_resmgr.policy.balloons.lifecycle import (
     with_cpus,
 )
 from nri_resmgr.policy.balloons.place import search_or_default
+from nri_resmgr.policy.balloons.recognise import Occupancy
 from nri_resmgr.policy.balloons.settings import DEFAULT
 from nri_resmgr.policy.balloons.state import Balloon, ReservedRoom, Slot
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.reported import Reported
-from nri_resmgr.values import NO_CPUS, MilliCpus, PolicyError
+from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, PolicyError
 
 
 def restore(
@@ -73,20 +74,29 @@ def in_standard_order(old: State) -> State:
     return replace(old, balloons=balloons)
 
 
-def recent_part(old: State, specs: Sequence[ContainerSpec], context: Context) -> State:
+def recent_part(
+    old: State, specs: Sequence[ContainerSpec], occupancy: Occupancy, context: Context
+) -> State:
     """Leave out containers that moved since, and the balloons in which no other stayed.
 
-    A checkpoint can be older than what runs: others may run on these CPUs by now.
+    A checkpoint can be older than what runs: others may run on these CPUs by now, and
+    a balloon may have other ones of those that its containers run on.
     """
     entries, outdated = old.ledger.entries, dict[str, str]()
     reported = Reported.of(specs)
+    # Records may lag behind exclusive ones.
+    idle = occupancy.contested - reported.owned
     for spec in specs:
         entry = entries.get(spec.id)
-        if entry is None or reported.is_known(spec.present, entry):
+        if entry is None or (
+            _has_own(spec, old, occupancy.own, idle)
+            and (
+                reported.is_known(spec.present, entry)
+                or _runs_beside_idle(spec, old, context)
+            )
+        ):
             continue
-        same = reported.is_known_memory(spec.present, entry)
-        if not (same and _runs_beside_idle(spec, old, context)):
-            outdated[spec.id] = old.memberships[spec.id].balloon
+        outdated[spec.id] = old.memberships[spec.id].balloon
     if not outdated:
         return old
     state = old
@@ -105,12 +115,29 @@ def recent_part(old: State, specs: Sequence[ContainerSpec], context: Context) ->
     )
 
 
+def _has_own(spec: ContainerSpec, old: State, own: CpuSet, idle: CpuSet) -> bool:
+    """Return whether a balloon that shares idle CPUs has its own present ones.
+
+    Args:
+        spec: A container in it.
+        old: The state with the balloon.
+        own: CPUs that are some balloon's own, and on which no other one's run.
+        idle: CPUs on which containers of several balloons run.
+    """
+    balloon = old.balloons.get(old.memberships[spec.id].balloon)
+    if balloon is None or not balloon.reach:
+        return True
+    return spec.present.cpus & own <= balloon.cpus and idle.isdisjoint(balloon.cpus)
+
+
 def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool:
     """Return whether a container runs in its balloon and on other idle CPUs.
 
     Those change with other balloons. Its own ones do with what it asks for.
     """
     membership = old.memberships[spec.id]
+    if not Reported.is_known_memory(spec.present, old.ledger.entries[spec.id]):
+        return False
     balloon = old.balloons.get(membership.balloon)
     if balloon is None or not balloon.reach or spec.request != membership.request:
         return False
