@@ -204,7 +204,7 @@ def test_a_balloon_has_the_cpus_that_others_do_not_share() -> None:
     history.create(in_balloon("wide", burstable("log", 500, created=1)))
     history.create(in_balloon("core", burstable("web", 500, created=2)))
     history.stop("old")
-    # Only that "web" lacks CPU 2, the other of its core, tells that it is no idle one.
+    # CPU 2 is in the core of "web", which would share it if it were idle.
     assert history.pins["log"].cpus == CpuSet.parse("1-4")
     assert history.pins["web"].cpus == CpuSet.parse("5")
 

@@ -31,18 +31,14 @@ class Occupancy(msgspec.Struct, frozen=True):
     Attributes:
         occupied: Those of all of them.
         contested: Those of several balloons.
-        owned: Those that some balloon has: a container that shares idle CPUs there
-            does not run on them, or runs on isolated ones, which none shares.
+        own: Those that one balloon is known to have, where types share idle CPUs:
+            isolated ones, which none shares, and those that a container which shares
+            idle CPUs there does not run on. Containers of no other balloon do.
     """
 
     occupied: CpuSet
     contested: CpuSet
-    owned: CpuSet
-
-    @property
-    def own(self) -> CpuSet:
-        """Those that some balloon has, and that containers of no other one run on."""
-        return self.owned - self.contested
+    own: CpuSet
 
     @classmethod
     def of(
@@ -60,10 +56,12 @@ class Occupancy(msgspec.Struct, frozen=True):
         # A container with hidden threads is in a balloon of containers that see them.
         seen = ((one, context.one_per_core(one)) for one in places)
         views = {view for one, view in seen if view != one}
-        occupied = CpuSet.union(places)
+        occupied, contested = CpuSet.union(places), _twice(places - views)
+        if all(kind.share_idle is None for kind in settings.types):
+            return cls(occupied, contested, NO_CPUS)
         lacked = CpuSet.union(_lacked(spec, place, context) for spec, place in pinned)
-        owned = lacked | (occupied & context.machine.isolated)
-        return cls(occupied, _twice(places - views), owned)
+        own = lacked | (occupied & context.machine.isolated)
+        return cls(occupied, contested, own - contested)
 
 
 def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
@@ -116,9 +114,9 @@ def recognise(
         known = present | _known(made.balloons[name], made)
         state = made.with_member(spec.id, replace(search.membership, balloon=name))
         alone = known - occupancy.contested
-        owned = known & occupancy.own
-        each = _one_of_each(alone, owned, search.kind, context)
-        for inside in (owned, each, alone, known, known | hidden):
+        own = known & occupancy.own
+        each = _one_of_each(alone, own, search.kind, context)
+        for inside in (own, each, alone, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state):
             return BalloonPlacement(state, Rule.KEPT, decided)
@@ -181,15 +179,15 @@ def _known(balloon: Balloon, state: State) -> CpuSet:
 
 
 def _one_of_each(
-    cpus: CpuSet, owned: CpuSet, kind: BalloonType, context: Context
+    cpus: CpuSet, own: CpuSet, kind: BalloonType, context: Context
 ) -> CpuSet:
-    """Return one CPU of each element in which a type shares idle ones and owns none.
+    """Return one CPU of each element in which a type shares idle ones and has no *own*.
 
     The balloon has some in each of these, or it would not share the others there.
     """
     if kind.share_idle is None:
         return NO_CPUS
-    around = context.around(kind.share_idle, owned)
+    around = context.around(kind.share_idle, own)
     inside = (one & cpus for one in context.elements(kind.share_idle))
     return CpuSet.from_iterable(one.first for one in inside if one) - around
 

@@ -88,15 +88,12 @@ def recent_part(
     idle = occupancy.contested - reported.owned
     for spec in specs:
         entry = entries.get(spec.id)
-        if entry is None or (
-            _has_own(spec, old, occupancy.own, idle)
-            and (
-                reported.is_known(spec.present, entry)
-                or _runs_beside_idle(spec, old, context)
-            )
-        ):
+        if entry is None:
             continue
-        outdated[spec.id] = old.memberships[spec.id].balloon
+        stayed = reported.is_known(spec.present, entry)
+        stayed = stayed or _runs_beside_idle(spec, old, context)
+        if not (stayed and _has_own(spec, old, occupancy.own, idle)):
+            outdated[spec.id] = old.memberships[spec.id].balloon
     if not outdated:
         return old
     state = old
