@@ -294,6 +294,21 @@ def test_a_balloon_below_its_minimum_keeps_its_container() -> None:
     check_restarts(history)
 
 
+def test_a_balloon_below_its_minimum_gets_cpus_that_another_leaves() -> None:
+    types = "[{name: own, namespaces: ['*'], preferNewBalloons: true, minCPUs: 2}]"
+    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
+    before, after = machines = ("1s1n5c1t", "1s1n5c1t offline=3")
+    history = History(policy_of("BalloonsPolicy", spec, before), machines)
+    for name in ("log", "web"):
+        history.create(ContainerSpec(id=name, pod=name, qos=QosClass.BEST_EFFORT))
+    history.switch(policy_of("BalloonsPolicy", spec, after))
+    assert history.pins["web"].cpus == CpuSet.parse("4")
+    history.stop("log")
+    assert len(history.pins["web"].cpus) == 2
+
+    check_restarts(history)
+
+
 @pytest.mark.parametrize("kind", ["StaticPolicy", "TopologyAwarePolicy"])
 def test_former_places_are_the_same_in_any_order(kind: str) -> None:
     history = History(policy_of(kind, DOCUMENTS[kind][0], "1s4n4c1t"))

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
-from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum
+from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum, grow
 from nri_resmgr.policy.balloons.make_room import gives_way
 from nri_resmgr.policy.balloons.memory import (
     add_nearby_nodes,
@@ -25,7 +25,6 @@ from nri_resmgr.policy.balloons.place import (
 )
 from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
 from nri_resmgr.policy.balloons.restore import (
-    grow_restored,
     in_standard_order,
     recent_part,
     restore,
@@ -105,7 +104,7 @@ def _completed(old: State, state: State, context: Context) -> State:
     In this order: those that lost CPUs do not take those of the empty ones.
     """
     found = tuple(state.balloons)
-    return grow_restored(found, restore_empty(old, state, context), context)
+    return grow(found, restore_empty(old, state, context), context)
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:

@@ -155,6 +155,17 @@ def inflate_near(
     return inflate(name, state, context, partial=True)
 
 
+def grow(names: Iterable[str], state: State, context: Context) -> State:
+    """Give those of some balloons that are there the CPUs that they lack.
+
+    They get as many as there are.
+    """
+    for name in names:
+        if name in state.balloons:
+            state = inflate(name, state, context, partial=True)
+    return state
+
+
 def deflate(name: str, state: State, context: Context) -> State:
     """Release the CPUs that a balloon does not need."""
     balloon = state.balloons[name]

@@ -27,6 +27,7 @@ from nri_resmgr.policy.balloons.errors import NoBalloonFits
 from nri_resmgr.policy.balloons.lifecycle import (
     create,
     deflate,
+    grow,
     has_room,
     inflate,
     inflate_near,
@@ -267,20 +268,26 @@ def _resized(search: Search, stay: BalloonChoice, *, fell_back: bool = False) ->
 def improve(
     state: State, context: Context, besides: str = ""
 ) -> tuple[State, dict[str, BalloonPlacement]]:
-    """Move those that fell back to balloons with room, in the order in which they came.
+    """Use free CPUs for those that have less than they should.
 
-    Each that moves can leave room to others, so this is repeated until none does;
-    *besides* is the id of a container that stays, as the decision is about it.
+    First, those that fell back move to balloons with room, in the order in which they
+    came. Then balloons get what they lack, such as after parts of the machine went.
+    Each can leave room to others, so this is repeated until nothing changes; *besides*
+    is the id of a container that stays, as the decision is about it.
 
     Returns:
         The new state, without changes of memory, and the placements of those that
         moved, by id.
     """
     found: dict[str, BalloonPlacement] = {}
-    while improved := _round(state, context, besides):
-        state, moved = improved
-        found |= moved
-    return state, found
+    while True:
+        while improved := _round(state, context, besides):
+            state, moved = improved
+            found |= moved
+        whole = [one.name for one in state.balloons.values() if not one.within]
+        before, state = state, grow(whole, state, context)
+        if state is before:
+            return state, found
 
 
 def _round(

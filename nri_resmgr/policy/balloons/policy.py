@@ -345,13 +345,14 @@ class BalloonsPolicy(PolicyBase[State]):
     def _improved(
         self, before: State, besides: str = ""
     ) -> tuple[State, dict[str, BalloonPlacement], dict[str, None]]:
-        """Move containers that fell back to balloons with room.
+        """Use free CPUs for containers that fell back, and balloons that lack some.
 
         Returns:
-            The new state, their placements, and the ids of all whose pins may differ.
+            The new state, the placements of those that moved, and the ids of all whose
+            pins may differ.
         """
         state, found = improve(before, self.context, besides)
-        if not found:
+        if state is before:
             return before, {}, {}
         state, followed = follow_cpus(found, state, self.context)
         state, widened = extend_memory(before, state, self.context)

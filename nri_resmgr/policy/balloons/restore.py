@@ -12,8 +12,8 @@ from nri_resmgr.policy.balloons.context import BalloonsContext as Context
 from nri_resmgr.policy.balloons.lifecycle import (
     capacity,
     deflate,
+    grow,
     has_room,
-    inflate,
     remove,
     with_cpus,
 )
@@ -39,7 +39,7 @@ def restore(
     A container stays if its balloon is still of its type and has room for it; so do
     the reserved *rooms* of present pods. CPUs that are not available any more are left
     out, and CPUs that are not needed are released. None are added: others may run on
-    free ones, see `grow_restored`.
+    free ones, see `grow`.
 
     *old* may be of another machine or other settings; *state* may have new balloons.
     """
@@ -151,7 +151,7 @@ def restore_empty(old: State, state: State, context: Context) -> State:
             if kind and state.count_whole(kind.name) < kind.min_balloons:
                 state = _recreated(balloon, old, state, context)
                 state = _trimmed((name,), state, context)
-                state = grow_restored((name,), state, context)
+                state = grow((name,), state, context)
     return state
 
 
@@ -276,12 +276,4 @@ def _trimmed(names: Iterable[str], state: State, context: Context) -> State:
                 state = remove(name, state)
             else:
                 state = deflate(name, state, context)
-    return state
-
-
-def grow_restored(names: Iterable[str], state: State, context: Context) -> State:
-    """Give balloons the CPUs that they lack, as far as there are any."""
-    for name in names:
-        if name in state.balloons:
-            state = inflate(name, state, context, partial=True)
     return state
