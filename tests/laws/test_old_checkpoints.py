@@ -149,6 +149,18 @@ def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
     check_restarts(history)
 
 
+def test_one_alone_on_the_shared_cpus_has_its_own_among_them() -> None:
+    spec = DOCUMENTS["StaticPlusPolicy"][0]
+    history = History(policy_of("StaticPlusPolicy", spec, "1s1n6c1t isolated=4-5"))
+    history.create(one("db", 2000))
+    history.create(burstable("web", 2500, created=1))
+    history.stop("db")
+    history.resize("web", {"request": MilliCpus(1500)})
+    assert history.pins["web"].cpus == CpuSet.parse("1-3")
+
+    check_restarts(history)
+
+
 def burstable(name: str, request: int, created: int = 0) -> ContainerSpec:
     """Return a Burstable container in a pod of its own."""
     amount, qos = MilliCpus(request), QosClass.BURSTABLE

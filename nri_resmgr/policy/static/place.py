@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -179,7 +179,10 @@ def adopt(
     if free.settings.mixes:
         # Before what is known: a container with shared CPUs besides can have moved its
         # exclusive ones, and have the same CPUs.
-        orders.insert(1, _not_shared(specs, free.supply))
+        alone = _not_shared(specs, free.supply)
+        orders.insert(1, alone)
+        # It can be the only one on the shared ones: then any of these are its own.
+        orders.append(_parts_of(alone, exclusive, free))
     orders.append(outdated)
     for claims in orders:
         for spec in exclusive:
@@ -221,6 +224,24 @@ def _not_shared(specs: Sequence[ContainerSpec], supply: Supply) -> dict[str, Pin
     alone = CpuSet.from_iterable(cpu for cpu, count in times.items() if count == 1)
     alone &= supply.ordinary | supply.isolated
     return {spec.id: Pin(spec.present.cpus & alone) for spec in specs}
+
+
+def _parts_of(
+    alone: Mapping[str, Pin], specs: Sequence[ContainerSpec], free: FreeCpus
+) -> dict[str, Pin]:
+    """Return exclusive CPUs of containers, part of those that each has *alone*, by id.
+
+    Isolated CPUs are not shared, so that other ones are exclusive only without these.
+    """
+    parts: dict[str, Pin] = {}
+    for spec in specs:
+        mine, count = alone[spec.id].cpus, free.settings.count_for(spec)
+        isolated, ordinary = mine & free.supply.isolated, mine & free.supply.ordinary
+        if len(isolated) == count:
+            parts[spec.id] = Pin(isolated)
+        elif not isolated and len(ordinary) >= count:
+            parts[spec.id] = Pin(_pick(count, ordinary, free.machine).cpus)
+    return parts
 
 
 def _allocate(
