@@ -28,7 +28,7 @@ def needed_cpus(balloon: Balloon, state: State, context: Context) -> dict[str, i
     """
     kind, used = context.type_of(balloon), balloon.is_used
     if not balloon.parts:
-        return {balloon.name: _leaf_need(balloon.load, kind, balloon, used=used)}
+        return {balloon.name: _need(balloon, context)}
     if kind.max_cpus == 0:  # a limit of the whole, however few containers there are
         return {leaf.name: 0 for leaf, _ in state.leaves(balloon)}
     # Components carry equal shares of the load, each rounded up to whole CPUs.
@@ -155,6 +155,19 @@ def inflate_near(
     return inflate(name, state, context, partial=True)
 
 
+def lacking(state: State, context: Context) -> list[str]:
+    """Return the balloons, no components, that free CPUs may be for; by name."""
+    if not state.free:
+        return []
+    return [
+        one.name
+        for one in state.balloons.values()
+        if not one.within
+        # Whether components suffice is not told by their sum.
+        if one.parts or one.cpus.bits.bit_count() < _need(one, context)
+    ]
+
+
 def grow(names: Iterable[str], state: State, context: Context) -> State:
     """Give those of some balloons that are there the CPUs that they lack.
 
@@ -242,6 +255,12 @@ def _clamped(milli: int, kind: BalloonType, *, low: bool = True) -> int:
     if kind.max_cpus is not None:
         milli = min(milli, ONE_CPU * kind.max_cpus)
     return max(milli, ONE_CPU * kind.min_cpus) if low else milli
+
+
+def _need(balloon: Balloon, context: Context) -> int:
+    """Return how many CPUs a balloon without parts should have."""
+    kind = context.type_of(balloon)
+    return _leaf_need(balloon.load, kind, balloon, used=balloon.is_used)
 
 
 def _leaf_need(milli: int, kind: BalloonType, leaf: Balloon, *, used: bool) -> int:

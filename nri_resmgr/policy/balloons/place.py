@@ -31,6 +31,7 @@ from nri_resmgr.policy.balloons.lifecycle import (
     has_room,
     inflate,
     inflate_near,
+    lacking,
     needed_cpus,
     vacate,
 )
@@ -284,8 +285,7 @@ def improve(
         while improved := _round(state, context, besides):
             state, moved = improved
             found |= moved
-        whole = [one.name for one in state.balloons.values() if not one.within]
-        before, state = state, grow(whole, state, context)
+        before, state = state, grow(lacking(state, context), state, context)
         if state is before:
             return state, found
 
