@@ -9,6 +9,7 @@ from pathlib import Path
 
 import attrs
 
+from tests.qemu.clock import kernel_arguments
 from tests.qemu.image import Image, compile_project, write_ext4
 from tests.qemu.layout import ISOLATED, qemu_arguments
 from tests.qemu.report import Report, read_report
@@ -190,7 +191,9 @@ def _qemu(image: Image, machine: Machine, project: Path) -> list[str]:
     argv += ["-accel", "tcg,thread=single", *machine.hardware]
     argv += ["-kernel", str(image.kernel), "-initrd", str(image.initramfs)]
     words = (*_KERNEL_ARGUMENTS, *machine.kernel, f"guest={machine.init}")
-    argv += ["-append", " ".join(words)]
+    # A clock that counts instructions is QEMU's own.
+    clock = () if "-icount" in machine.hardware else kernel_arguments()
+    argv += ["-append", " ".join((*words, *clock))]
     for disk in (image.root, project):
         # Writes go to a file that ends with QEMU, so runs can share the image.
         argv += ["-drive", f"file={disk},format=raw,if=virtio,snapshot=on"]

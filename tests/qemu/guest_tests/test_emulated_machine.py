@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,16 @@ def test_has_16_cpus_and_5_nodes() -> None:
     online = [(_SYSTEM / kind / "online").read_text() for kind in ("cpu", "node")]
 
     assert online == ["0-15\n", "0-4\n"]
+
+
+def test_its_seconds_are_those_of_its_host() -> None:
+    # QEMU keeps this one by the host's clock. It counts whole seconds.
+    other = Path("/sys/class/rtc/rtc0/since_epoch")
+    began, first = time.monotonic(), int(other.read_text())
+    time.sleep(8)
+    passed, counted = time.monotonic() - began, int(other.read_text()) - first
+
+    assert passed / 2 < counted < passed * 2
 
 
 def test_each_node_has_its_cpus_and_one_has_none() -> None:
