@@ -1,6 +1,7 @@
-"""The application: the only package that knows both NRI and policies.
+"""The application: NRI's values to events of a policy, and decisions to NRI's values.
 
-Its sub-packages, from the top:
+docs/architecture.md says which packages and modules of it know NRI; all know the values
+of policies. The packages, from the top:
 
 * `plugin` answers the events of the runtime; `metrics` makes series of everything.
 * `offers`, `policies`, `host_settings` and `verification`: resources of the node,

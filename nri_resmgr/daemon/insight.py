@@ -22,7 +22,6 @@ from nri_resmgr.app.metrics.of_host import (
 )
 from nri_resmgr.app.metrics.of_partitions import series_of_partitions
 from nri_resmgr.app.metrics.of_parts import series_of_parts
-from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.of_state import series_of_state
 from nri_resmgr.app.metrics.of_versions import series_of_versions
 from nri_resmgr.app.metrics.served import ServedMetrics
@@ -49,6 +48,7 @@ from nri_resmgr.log import Logger, lost_lines
 from nri_resmgr.policy.claims import cpus_of
 from nri_resmgr.process.endpoint import listen_when_free, read_endpoint
 from nri_resmgr.process.health import serve_with_health
+from nri_resmgr.process.own_metrics import series_of_process
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)

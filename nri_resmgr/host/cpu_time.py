@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -14,6 +15,8 @@ _TICKS: Final = re.compile(r"\d{1,20}", re.ASCII)  # 64 bits
 # user, nice, system, idle, iowait, irq, softirq, steal; guest time is part of user.
 _COLUMNS: Final = 8
 _IDLE: Final = (3, 4)
+
+TICKS_PER_SECOND: Final = os.sysconf("SC_CLK_TCK")
 
 Ticks = Mapping[int, tuple[int, int]]
 """Busy and all clock ticks since boot, by online CPU."""

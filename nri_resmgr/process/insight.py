@@ -9,7 +9,6 @@ from typing import Final
 from nri_resmgr.app.background.supervisor import Supervisor
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.of_parts import series_of_parts
-from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, render, single
 from nri_resmgr.control.http import ClientLimits, HttpReply, HttpRequest, Routes, Site
 from nri_resmgr.log import Logger, lost_lines
@@ -20,6 +19,7 @@ from nri_resmgr.process.health import (
     serve_probes,
     serve_with_health,
 )
+from nri_resmgr.process.own_metrics import series_of_process
 
 log = Logger(__name__)
 

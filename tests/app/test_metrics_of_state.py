@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.app.metrics.of_process import series_of_process
 from nri_resmgr.app.metrics.of_state import series_of_state
 from nri_resmgr.app.metrics.of_versions import series_of_versions
 from nri_resmgr.app.metrics.table import METRICS
@@ -16,6 +15,7 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files
+from nri_resmgr.process.own_metrics import series_of_process
 from nri_resmgr.stub.model import Container, LinuxContainer, LinuxPod, Pod
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec

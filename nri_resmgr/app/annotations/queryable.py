@@ -8,8 +8,6 @@ from heapq import nsmallest
 from types import MappingProxyType
 from typing import Final
 
-from nri_resmgr.stub.contents import EMPTY
-
 PRIVATE: Final = frozenset(
     (
         # The manifest as applied, with all values of its environment.
@@ -46,6 +44,8 @@ _SHARED_TEXTS: Final = 128
 # All pods of a cluster have some ten keys in common.
 _SHARED_KEYS: Final = 1024
 
+_NONE: Final[Mapping[str, str]] = MappingProxyType({})
+
 
 def queryable(texts: Mapping[str, str]) -> Mapping[str, str]:
     """Drop private and long values, and the last keys where there is too much of all.
@@ -53,7 +53,7 @@ def queryable(texts: Mapping[str, str]) -> Mapping[str, str]:
     Returns:
         The rest in the order of the keys; recent equal results are the same object.
     """
-    return _shared(tuple(_few(texts))) if texts else EMPTY
+    return _shared(tuple(_few(texts))) if texts else _NONE
 
 
 @lru_cache(maxsize=_SHARED_TEXTS)

@@ -1,7 +1,8 @@
 """Metrics: the table of all, counters, and series computed on request.
 
 `table` lists every metric; `counters` counts events while the daemon runs. All others
-are computed from the present state at each scrape: `of_state` (pools, memory,
+are computed from the present state at each scrape, by `of_state` (pools, memory,
 containers, and nri-plugins' metrics), `of_host` (classes, host settings, verification)
-and `of_process`. `text` writes them in Prometheus' format.
+and, outside of `app`, `nri_resmgr.process.own_metrics`. `text` writes them in
+Prometheus' format.
 """

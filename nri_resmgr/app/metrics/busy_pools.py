@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from typing import Final
 
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.text import Series
-from nri_resmgr.host.cpu_time import Ticks
+from nri_resmgr.host.cpu_time import TICKS_PER_SECOND, Ticks
 from nri_resmgr.policy.views import PoolUse
-
-_TICKS: Final = os.sysconf("SC_CLK_TCK")
-"""Of a second, in ``/proc/stat``."""
 
 
 class BusyPools:
@@ -45,5 +40,5 @@ class BusyPools:
             + sum(busy.get(cpu, 0) for cpu in pool.cpus)
             for pool in pools
         }
-        rows = {key: ticks / _TICKS for key, ticks in self._sums.items()}
+        rows = {key: ticks / TICKS_PER_SECOND for key, ticks in self._sums.items()}
         return Series(table.POOL_BUSY, rows)

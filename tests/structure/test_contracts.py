@@ -1,0 +1,184 @@
+"""The import contracts of pyproject.toml: what they allow, and what they refuse.
+
+A contract that refuses nothing looks like one that holds. Therefore imports that each
+has to refuse are planted, one at a time, in the graph of all imports.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from copy import deepcopy
+from functools import cache
+from typing import Any, Final
+
+import pytest
+from grimp import ImportGraph, build_graph
+from importlinter import Contract
+from importlinter.api import read_configuration
+from importlinter.contracts.forbidden import ForbiddenContract
+from importlinter.contracts.independence import IndependenceContract
+from importlinter.contracts.layers import LayersContract
+from importlinter.contracts.protected import ProtectedContract
+
+from tests.structure.source import ROOT
+
+CONFIGURATION: Final = read_configuration(str(ROOT / "pyproject.toml"))
+CONTRACTS: Final[Mapping[str, dict[str, Any]]] = {
+    options["name"]: options for options in CONFIGURATION["contracts_options"]
+}
+TYPES: Final[Mapping[str, type[Contract]]] = {
+    one.type_name: one
+    for one in (
+        ForbiddenContract,
+        IndependenceContract,
+        LayersContract,
+        ProtectedContract,
+    )
+}
+
+PURE: Final = "Policy, classes, topology, runtimes, spool and values are pure"
+INDEPENDENT: Final = "Policies do not know each other"
+NO_FILES: Final = "App, kinds, configuration and schemas open no files"
+NRI: Final = "Only packages and modules named here know NRI"
+DEMO: Final = "Only the demo needs the fake runtime"
+
+# By contract: modules, and what each must not import. Names are those below
+# `nri_resmgr`, where it has them.
+REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "Layers: imports point downwards only": (
+        ("testing.world", "app.plugin.resource_policy"),
+        ("app.plugin.engine", "testing.world"),
+        ("stub.session", "host.tree"),
+        ("values.cpuset", "policy.ledger"),
+    ),
+    "App: five floors": (("app.requests.chain", "app.running.delivery"),),
+    "The wire is sans-I/O": (("nri_proto.mux", "asyncio"),),
+    PURE: (
+        ("policy.ledger", "threading"),
+        ("policy.topology_aware.place", "io"),
+        ("policy.balloons.policy", "shutil"),
+        ("policy.base", "secrets"),
+        ("policy.static.place", "os"),
+        ("policy.events", "log"),
+        ("classes.blockio", "pathlib"),
+    ),
+    INDEPENDENT: (
+        ("policy.balloons.policy", "policy.topology_aware.place"),
+        ("policy.static.policy", "policy.static_plus.settings"),
+        # All others import it.
+        ("policy.base", "policy.none.policy"),
+    ),
+    NO_FILES: (
+        ("app.plugin.engine", "os"),
+        ("app.metrics.text", "pathlib"),
+        ("config.document", "os"),
+        ("config.kinds", "pathlib"),
+    ),
+    NRI: (
+        # These know policies.
+        ("app.checkpoint.write", "stub.model"),
+        ("app.verification.verifier", "stub.update"),
+        ("app.observing.history", "stub.model"),
+        ("app.annotations.queryable", "stub.contents"),
+        ("app.policies.build", "nri_proto.levels"),
+        ("agent.agent", "stub.model"),
+    ),
+    DEMO: (
+        ("daemon.run", "testing"),
+        ("control.routes", "testing.runtime"),
+        ("recordings.recorder", "testing.tape"),
+        ("cli.run", "testing"),
+    ),
+    "Stub, host and configuration do not know policies": (
+        ("stub.model", "policy.events"),
+    ),
+    "Host and configuration do not know the wire": (("host.tree", "nri_proto.mux"),),
+    "The kubelet's services know neither NRI nor policies": (
+        ("kubelet.pods", "policy.requests"),
+    ),
+    "The agent does not know NRI, policies or the daemon's parts": (
+        ("agent.reporter", "app.plugin.engine"),
+    ),
+    "The daemon has no network: no HTTP or TLS client": (("control.http", "ssl"),),
+    "The server of the webhook has no client, and knows neither NRI nor the host's"
+    " parts": (("webhook.server", "agent.api.client"),),
+    "Reviews of the webhook are sans-I/O": (("webhook.review", "socket"),),
+    "The API client stands alone": (("agent.api.client", "log"),),
+    "The list/watch machine is sans-I/O": (("agent.api.watch", "time"),),
+}
+
+
+@cache
+def imports_of_tree() -> ImportGraph:
+    """Read all imports of the tree."""
+    packages = CONFIGURATION["session_options"]["root_packages"]
+    return build_graph(*packages, include_external_packages=True, cache_dir=None)
+
+
+def holds(contract: str, graph: ImportGraph) -> bool:
+    """Check one contract; *graph* is left as it is."""
+    options = CONTRACTS[contract]
+    made = TYPES[options["type"]](contract, CONFIGURATION["session_options"], options)
+    # Checks take the imports that they ignore out of their graph.
+    return made.check(deepcopy(graph), verbose=False).kept
+
+
+def full_name(graph: ImportGraph, name: str) -> str:
+    """Complete the name of a module of ours; others are of Python itself."""
+    for one in (f"nri_resmgr.{name}", name):
+        if one in graph.modules:
+            return one
+    assert name in sys.stdlib_module_names
+    return name
+
+
+@pytest.mark.parametrize("contract", CONTRACTS)
+def test_the_tree_keeps(contract: str) -> None:
+    assert holds(contract, imports_of_tree())
+
+
+@pytest.mark.parametrize(
+    ("contract", "importer", "imported"),
+    [
+        pytest.param(contract, *names, id=" imports ".join(names))
+        for contract, imports in REFUSED.items()
+        for names in imports
+    ],
+)
+def test_an_import_is_refused(contract: str, importer: str, imported: str) -> None:
+    graph = deepcopy(imports_of_tree())
+    one, two = full_name(graph, importer), full_name(graph, imported)
+    assert not graph.direct_import_exists(importer=one, imported=two)
+    if two not in graph.modules:
+        # As other modules outside of the tree: one node for all that is in it.
+        graph.add_module(two, is_squashed=True)
+
+    graph.add_import(importer=one, imported=two)
+
+    assert not holds(contract, graph)
+
+
+def test_an_import_is_planted_for_each_contract() -> None:
+    assert set(REFUSED) == set(CONTRACTS)
+
+
+def test_the_contract_names_all_policies() -> None:
+    packages = imports_of_tree().find_children("nri_resmgr.policy")
+
+    policies = {one for one in packages if f"{one}.policy" in imports_of_tree().modules}
+
+    assert set(CONTRACTS[INDEPENDENT]["modules"]) == policies
+
+
+@pytest.mark.parametrize("contract", [NRI, DEMO])
+def test_each_importer_that_is_named_imports_it(contract: str) -> None:
+    options = CONTRACTS[contract]
+
+    for importer in options["allowed_importers"]:
+        assert any(
+            imports_of_tree().direct_import_exists(
+                importer=importer, imported=imported, as_packages=True
+            )
+            for imported in options["protected_modules"]
+        ), importer
