@@ -50,10 +50,8 @@ class CgroupsNotWritable(HostError):
     why: str
 
     def __str__(self) -> str:
-        return (
-            f"{self.why}; mount the host's /sys/fs/cgroup writable, or use "
-            "--apply-updates=runtime"
-        )
+        # The reason has what to do about it, if that is known.
+        return f"{self.why}; --apply-updates=runtime needs no write access to cgroups"
 
 
 def delivery_for(

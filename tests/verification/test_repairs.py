@@ -75,6 +75,19 @@ def test_containers_with_fewer_attempts_go_first() -> None:
     assert sent.calls[-1] == ["b", "a"]
 
 
+def test_only_updates_by_the_runtime_are_limited() -> None:
+    sent = Sent()
+    repairs = Repairs(sent, PAUSE, 2, lambda key: key.startswith("runtime"))
+    keys = [f"{way}-{number}" for number in range(3) for way in ("runtime", "cgroup")]
+    rounds = [repairs.repair(keys, now) for now in (0.0, 1.0)]
+
+    assert rounds == [((), True), ((), False)]
+    assert sent.calls == [
+        ["runtime-0", "cgroup-0", "runtime-1", "cgroup-1", "cgroup-2"],
+        ["runtime-2"],
+    ]
+
+
 def test_nothing_is_kept_of_removed_containers() -> None:
     repairs, _ = given_up_at([0.0])
     repairs.keep_only(["b"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import attrs
@@ -10,9 +10,12 @@ import attrs
 MOST_ATTEMPTS: Final = 5
 """Updates of one container, before the drift is left as it is."""
 
-# Each update holds containerd's one lock for 12 ms: a quarter of a second in all, in
-# which no container starts.
 MOST_AT_ONCE: Final = 20
+"""Updates by the runtime that are sent together.
+
+Each holds containerd's one lock for 12 ms: a quarter of a second in all, in which no
+container starts.
+"""
 
 CONTEST_PAUSE: Final = 0.8
 """Seconds between two writes of CPUs that another program overwrites all the time.
@@ -48,6 +51,7 @@ class Repairs:
         send: Sends updates of containers.
         pause: Seconds between two attempts for one container.
         at_once: The most updates that are sent together.
+        is_limited: Whether an update of a container counts for *at_once*.
 
     Attributes:
         sent: Updates sent so far.
@@ -59,8 +63,10 @@ class Repairs:
         send: Callable[[Iterable[str]], object],
         pause: float = 0.0,
         at_once: int = MOST_AT_ONCE,
+        is_limited: Callable[[str], bool] = lambda _container: True,
     ) -> None:
         self._at_once = at_once
+        self._is_limited = is_limited
         self._send = send
         self._pause = pause
         self._cases: dict[str, _Attempts] = {}
@@ -101,7 +107,7 @@ class Repairs:
                 due.append((case.attempts, key))
         # Fewest attempts first: containers with lasting drift must not block others.
         due.sort(key=lambda one: one[0])
-        chosen = [key for _, key in due[: self._at_once]]
+        chosen = tuple(self._choose(key for _, key in due))
         for key in chosen:
             self._cases[key].attempts += 1
             self._cases[key].last = now
@@ -110,6 +116,15 @@ class Repairs:
         self.sent += len(chosen)
         self.abandoned += len(lost)
         return tuple(lost), len(due) > len(chosen)
+
+    def _choose(self, due: Iterable[str]) -> Iterator[str]:
+        left = self._at_once
+        for key in due:
+            if not self._is_limited(key):
+                yield key
+            elif left:
+                left -= 1
+                yield key
 
     def well(self, container: str, now: float) -> None:
         """Note that a container has no drift."""

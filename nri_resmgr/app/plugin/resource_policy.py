@@ -722,6 +722,10 @@ class ResourcePolicy:
         """Return the containers whose pins are not in force yet."""
         return self.delivery.pending()
 
+    def is_by_runtime(self, container: str) -> bool:
+        """Return whether a container is updated by the runtime, not by its cgroup."""
+        return self.delivery.is_by_runtime(container)
+
     def wanted(self, container: str) -> Pin | None:
         """Return the pin that a container should have now; None if it has ended."""
         return self._engine.wanted(container)

@@ -225,6 +225,10 @@ class ByCgroup:
         """Return the reasons of containers whose cgroups are not written."""
         return self._containers.by_runtime()
 
+    def is_by_runtime(self, container: str) -> bool:
+        """See `PinDelivery.is_by_runtime`."""
+        return bool(self._why_by_runtime(container))
+
     def status_of(self, container: str) -> PinStatus | None:
         """Return where a container's pin has arrived; None for an unknown one."""
         one = self._containers.get(container)

@@ -72,6 +72,9 @@ class PinDelivery(Protocol):
     def by_runtime(self) -> Mapping[str, str]:
         """Return the reasons of single containers whose cgroups are not written."""
 
+    def is_by_runtime(self, container: str) -> bool:
+        """Return whether a container is updated by the runtime, not by its cgroup."""
+
     def status_of(self, container: str) -> PinStatus | None:
         """Return where a container's pin has arrived; None for an unknown one."""
 
@@ -197,6 +200,10 @@ class ByRuntime:
     def by_runtime(self) -> Mapping[str, str]:
         """Return none: `problem` is the reason of all containers."""
         return {}
+
+    def is_by_runtime(self, container: str) -> bool:  # noqa: ARG002 - the interface
+        """Return True."""
+        return True
 
     def status_of(self, container: str) -> PinStatus | None:
         """See `PinDelivery.status_of`.

@@ -63,6 +63,9 @@ class VerifiedPolicy(PolicyInForce, Protocol):
     def pending_pins(self) -> frozenset[str]:
         """Return the containers whose pins the runtime has not taken yet."""
 
+    def is_by_runtime(self, container: str) -> bool:
+        """Return whether a container is updated by the runtime, not by its cgroup."""
+
 
 class VerificationOptions(msgspec.Struct, frozen=True):
     """Times of verification, and whether to repair.
@@ -110,7 +113,10 @@ class Verification:
         self._report = report
         self.options = options
         self.is_contested: Callable[[str], bool] = lambda _container: False
-        self.repairs = Repairs(verified.send_pins, options.interval)
+        # Cgroups are written in slices, between which requests pass.
+        self.repairs = Repairs(
+            verified.send_pins, options.interval, is_limited=verified.is_by_runtime
+        )
         self.rounds = 0
         self.seconds = 0.0
         self.ended = 0
