@@ -68,7 +68,7 @@ class History:
             record of these others is not brought in line.
         is_behind: Whether no record is, but at a container's own events; a new process
             knows what the kernel has.
-        why: The rule of the last decision on each.
+        why: The rule of the last decision on each that changed something.
         checkpoints: One for each decision.
         events: What happened, in a line each.
     """
@@ -139,7 +139,7 @@ class History:
         for key, pin in after.pins.items():
             if pin != self.pins[key]:
                 self._tell(key, pin)
-        self.why |= after.why
+        self._note(after.why)
         self.checkpoints = Checkpoints()  # a new process writes one at once
         self.checkpoints.note(self.policy, self.state)
 
@@ -189,13 +189,19 @@ class History:
         decision = self.policy.decide(self.state, event)
         self.events.append(_line_of(event, decision))
         self.state = decision.state
-        self.why |= {one.container: one.rule for one in decision.reasons}
+        self._note({one.container: one.rule for one in decision.reasons})
         self.checkpoints.note(self.policy, self.state)
         for update in decision.updates:
             self._apply(update.container, update.pin)
         for key in self.record:
             self._follow(key)  # a partition may have ended
         return decision
+
+    def _note(self, why: Mapping[str, Rule]) -> None:
+        """Note rules of decisions: who fell back and is kept there has still less."""
+        for key, rule in why.items():
+            if rule is not Rule.KEPT or self.why.get(key) not in FELL_BACK:
+                self.why[key] = rule
 
     def _tell(self, container: str, pin: Pin) -> None:
         """Have the runtime itself pin a container, in the reply to its request."""

@@ -121,6 +121,20 @@ def test_cpus_that_a_resize_left_are_those_of_the_next_container() -> None:
     check_restarts(history)
 
 
+def test_a_resize_for_which_others_fell_back_was_decided() -> None:
+    spec = DOCUMENTS["TopologyAwarePolicy"][2]
+    history = History(policy_of("TopologyAwarePolicy", spec, "1s4n1c1t memory=4Gi"))
+    history.create(ContainerSpec(id="log", qos=QosClass.BEST_EFFORT))
+    history.create(one("web", 2500))
+    history.resize("web", guaranteed(3000))
+    history.create(replace(one("db", 3000), created=1))
+    # It fell back, but has its memory where that was.
+    assert history.pins["log"].cpus == CpuSet.parse("0")
+    assert len(history.pins["log"].mems) == 1
+
+    check_restarts(history)
+
+
 def test_a_resize_that_nobody_decided_is_decided_at_the_start() -> None:
     history = History(policy_of("TopologyAwarePolicy", "{}", "1s4n4c1t"))
     history.create(one("web", 2000))

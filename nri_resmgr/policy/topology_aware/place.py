@@ -307,13 +307,19 @@ def fall_back(demand: Demand, view: NodeView, why: str) -> PoolPlacement:
 
 
 def _some_memory(demand: Demand, view: NodeView) -> MemoryOffer:
-    root, spec = view.tree.root, demand.spec
+    """Offer the present nodes of a running container, or else those of the node.
+
+    What does not fit there is not accounted.
+    """
+    root, spec, memory = view.tree.root, demand.spec, view.memory
+    here = spec.present.mems
     # A cheap check first: on a full node, each failed offer sums up all requests.
-    if size_of(spec) <= view.memory.available(root.nodes):
+    if size_of(spec) <= memory.available(root.nodes):
         with suppress(PolicyError):
-            return offer_memory(spec, root, view.tree, view.memory)
+            request = request_of(spec, root, view.tree)
+            return offer_same_memory(request, here, memory)
     nothing = replace(spec, memory_request=Bytes(0), memory_limit=None, hugepages=())
-    return offer_memory(nothing, root, view.tree, view.memory)
+    return offer_same_memory(request_of(nothing, root, view.tree), here, memory)
 
 
 def _shared_at_root(
