@@ -49,11 +49,9 @@ class Reported(msgspec.Struct, frozen=True):
     @staticmethod
     def is_known_memory(pin: Pin, entry: Entry) -> bool:
         """Return whether nothing was decided about its memory nodes after *entry*."""
-        # Nodes are added to a running container's, or go. Other ones are not from us.
-        sent, mems = entry.last_sent.mems, pin.mems
-        if not sent or not mems or sent == mems:
-            return True
-        return not (sent <= mems or mems <= sent)
+        # A running container only gets more memory nodes: others are not from us.
+        sent = entry.last_sent.mems
+        return not sent or sent == pin.mems or not sent <= pin.mems
 
     def shared_part(self, cpus: CpuSet) -> CpuSet:
         """Return the CPUs that a container which shares them can have in force."""

@@ -28,7 +28,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values import NO_NODES, CpuSet, NodeSet, PolicyError
 from tests.laws.reborn import Checkpoints, restored, shuffled
 
 _DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
@@ -63,6 +63,7 @@ class History:
         machines: The specs of the machine, as parts of it come and go.
         there: The containers with what they asked for last.
         pins: What each runs on.
+        had: The memory nodes that each has had so far.
         record: What the runtime reports.
         by_partition: Whether the kernel keeps others off exclusive CPUs, so that the
             record of these others is not brought in line.
@@ -86,6 +87,7 @@ class History:
         self.policy, self.state = policy, policy.start()
         self.there: dict[str, ContainerSpec] = {}
         self.pins: dict[str, Pin] = {}
+        self.had: dict[str, NodeSet] = {}
         self.record: dict[str, Pin] = {}
         self.why: dict[str, Rule] = {}
         self.events: list[str] = []
@@ -97,17 +99,34 @@ class History:
         """Whether some container has less than it asked for."""
         return any(self.why[key] in FELL_BACK for key in self.there)
 
+    def moved(self, after: Mapping[str, Pin]) -> dict[str, Pin]:
+        """Return the pins *after* a restart of those that it leaves not as they were.
+
+        Memory nodes that went, and may be there again, it may grant again: they look
+        like a decision that is not in force yet.
+        """
+        moved = {}
+        for key, pin in after.items():
+            stays = self.pins[key]
+            if stays.mems <= pin.mems <= self.had[key]:
+                stays = msgspec.structs.replace(stays, mems=pin.mems)
+            if pin != stays:
+                moved[key] = pin
+        return moved
+
     def create(self, spec: ContainerSpec) -> None:
         """Have a container come, if the policy can place it."""
         with suppress(PolicyError):
             decision = self._decide(Created(spec))
             self.there[spec.id] = spec
             self.pins[spec.id] = self.record[spec.id] = decision.pin
+            self.had[spec.id] = decision.pin.mems
 
     def create_unseen(self, spec: ContainerSpec) -> None:
         """Have a container come while no daemon runs: it is pinned to nothing."""
         self.there[spec.id] = spec
         self.pins[spec.id] = self.record[spec.id] = NO_PIN
+        self.had[spec.id] = NO_NODES
         self.events.append(f"unseen: {_what(spec)}")
 
     def resize(self, container: str, amounts: Mapping[str, Any]) -> None:
@@ -120,7 +139,7 @@ class History:
 
     def stop(self, container: str) -> None:
         """Have a container go."""
-        for table in (self.there, self.pins, self.record):
+        for table in (self.there, self.pins, self.had, self.record):
             del table[container]
         self._decide(Stopped(container))
 
@@ -210,6 +229,7 @@ class History:
 
     def _apply(self, container: str, pin: Pin) -> None:
         self.pins[container] = pin.over(self.pins[container])
+        self.had[container] |= pin.mems
         self._follow(container)
 
     def _follow(self, container: str) -> None:
