@@ -92,7 +92,8 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
     def synchronized(self, state: StateT, event: Synchronized) -> Decision[StateT]:
         """Place all running containers: known ones first, then by age.
 
-        What is known of one that has moved since does not count.
+        What is known of one that has moved since does not count. Those without a place
+        come last.
         """
         ordered = oldest_first(event.specs)
         reported, pins = Reported.of(ordered), self.pins(state)
@@ -104,8 +105,15 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         }
         after = self.emptied(state, ordered)
         rules: dict[str, tuple[Rule, str]] = {}
-        for spec in sorted(ordered, key=lambda one: one.id not in known):
-            earlier = known.get(spec.id, spec.present).cpus
+        earlier_of = {one.id: known.get(one.id, one.present).cpus for one in ordered}
+        for spec in sorted(
+            ordered,
+            key=lambda one: (
+                not self.has_place(after, one, earlier_of[one.id]),
+                one.id not in known,
+            ),
+        ):
+            earlier = earlier_of[spec.id]
             there = _put(after, spec, spec.present)
             try:
                 placed = self.place(there, spec, earlier)
@@ -123,6 +131,13 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
             for spec in ordered
         ]
         return self.settled(after, after, tuple(reasons))
+
+    def has_place(self, state: StateT, spec: ContainerSpec, earlier: CpuSet) -> bool:  # noqa: ARG002 - for those that override
+        """Return whether a running container has a place, to be kept; default: True.
+
+        One that has none must not get that of another. *state* is that of `emptied`.
+        """
+        return True
 
     def emptied(self, state: StateT, specs: Sequence[ContainerSpec]) -> StateT:  # noqa: ARG002 - for those that override
         """Return the state in which a synchronization places all; default: `start`.

@@ -99,6 +99,13 @@ class History:
         """Whether some container has less than it asked for."""
         return any(self.why[key] in FELL_BACK for key in self.there)
 
+    def exclusive(self) -> dict[str, CpuSet]:
+        """Return the CPUs of those that share none, and have what they asked for."""
+        found = self.policy.exclusive_cpus(self.state)
+        return {
+            key: cpus for key, cpus in found.items() if self.why[key] not in FELL_BACK
+        }
+
     def moved(self, after: Mapping[str, Pin]) -> dict[str, Pin]:
         """Return the pins *after* a restart of those that it leaves not as they were.
 

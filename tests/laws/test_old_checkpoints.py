@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.values import CpuSet, MilliCpus, QosClass
@@ -60,7 +61,7 @@ def test_everybody_stays_however_far_the_runtime_s_records_are_behind(
 
 def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
     """Check that none moves, whatever a checkpoint lacks, and none is refused."""
-    policy, alone = history.policy, history.policy.exclusive_cpus(history.state)
+    policy, alone = history.policy, history.exclusive()
     for age in ages:
         after = history.restart(age)
         lines = "\n".join((*history.events, f"{age} decisions are lost"))
@@ -159,6 +160,22 @@ def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
     history.create(one("bus", 500))
     history.create(one("db", 1500))
     history.create(one("dns", 2000))
+
+    check_restarts(history)
+
+
+def test_one_that_found_no_list_does_not_get_that_of_a_younger_one() -> None:
+    spec = DOCUMENTS["StaticPoolsPolicy"][0]
+    history = History(policy_of("StaticPoolsPolicy", spec, "1s1n8c1t"))
+    asks = PoolRequest(pool="x")
+    for name in ("api", "db"):
+        history.create(replace(one(name, 1000), pool_request=asks))
+    # It came while no daemon ran, and was given no list.
+    history.create_unseen(replace(one("log", 1000), pool_request=asks, created=1))
+    history.switch(history.policy)
+    history.stop("db")
+    history.create(replace(one("web", 1000), pool_request=asks, created=2))
+    assert history.policy.exclusive_cpus(history.state).keys() == {"api", "web"}
 
     check_restarts(history)
 

@@ -150,6 +150,17 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         decision = super().synchronized(state, event)
         return replace(decision, state=replace(decision.state, former={}))
 
+    def has_place(
+        self, state: StaticPoolsState, spec: ContainerSpec, earlier: CpuSet
+    ) -> bool:
+        """Return whether a running container has lists of the pool that it asks for."""
+        try:
+            pool = self._asked_pool(spec)
+        except PolicyError:
+            return False
+        had = CpuSet.union(_had(state, spec, earlier))
+        return any(one.cpus <= had for one in pool.lists if one.cpus)
+
     def place(
         self, state: StaticPoolsState, spec: ContainerSpec, earlier: CpuSet
     ) -> Placed[StaticPoolsState]:
@@ -158,8 +169,7 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
             return Placed(state, Rule.PRESERVED)
         request = spec.pool_request
         pool = self._asked_pool(spec)
-        former = state.former.get(spec.id, NO_CPUS)
-        had = (former, earlier, _parsed(request.assigned))
+        had = _had(state, spec, earlier)
         lists = self._lists(state, spec, pool, CpuSet.union(had))
         place = ListPlace(
             pool.name,
@@ -419,6 +429,14 @@ def _detail(spec: ContainerSpec, pool: StaticPool, place: ListPlace) -> str:
     if not place.is_pinned:
         found.append(f"not pinned to CPU {place.cpus}, as it asks")
     return "; ".join(found)
+
+
+def _had(
+    state: StaticPoolsState, spec: ContainerSpec, earlier: CpuSet
+) -> tuple[CpuSet, CpuSet, CpuSet]:
+    """Return what a container had: in a former state, in force, in its environment."""
+    former = state.former.get(spec.id, NO_CPUS)
+    return former, earlier, _parsed(spec.pool_request.assigned)
 
 
 def _cpus_of(places: Mapping[str, ListPlace]) -> dict[str, CpuSet]:
