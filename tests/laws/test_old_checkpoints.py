@@ -321,10 +321,10 @@ def test_isolated_cpus_are_a_balloon_s_own() -> None:
     check_restarts(history)
 
 
-def test_a_balloon_below_its_minimum_keeps_its_container() -> None:
+def below_minimum(more: str = "") -> History:
+    """Run two balloons of two CPUs each, of which the second loses one of them."""
     types = (
-        "[{name: own, namespaces: ['*'], preferNewBalloons: true, minBalloons: 1,"
-        " minCPUs: 2}]"
+        f"[{{name: own, namespaces: ['*'], preferNewBalloons: true, minCPUs: 2{more}}}]"
     )
     spec = f"{{{RESERVED}, balloonTypes: {types}}}"
     before, after = machines = ("1s1n5c1t", "1s1n5c1t offline=3")
@@ -333,19 +333,15 @@ def test_a_balloon_below_its_minimum_keeps_its_container() -> None:
         history.create(ContainerSpec(id=name, pod=name, qos=QosClass.BEST_EFFORT))
     history.switch(policy_of("BalloonsPolicy", spec, after))
     assert [len(one.cpus) for one in history.pins.values()] == [2, 1]
+    return history
 
-    check_restarts(history)
+
+def test_a_balloon_below_its_minimum_keeps_its_container() -> None:
+    check_restarts(below_minimum(", minBalloons: 1"))
 
 
 def test_a_balloon_below_its_minimum_gets_cpus_that_another_leaves() -> None:
-    types = "[{name: own, namespaces: ['*'], preferNewBalloons: true, minCPUs: 2}]"
-    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
-    before, after = machines = ("1s1n5c1t", "1s1n5c1t offline=3")
-    history = History(policy_of("BalloonsPolicy", spec, before), machines)
-    for name in ("log", "web"):
-        history.create(ContainerSpec(id=name, pod=name, qos=QosClass.BEST_EFFORT))
-    history.switch(policy_of("BalloonsPolicy", spec, after))
-    assert history.pins["web"].cpus == CpuSet.parse("4")
+    history = below_minimum()
     history.stop("log")
     assert len(history.pins["web"].cpus) == 2
 

@@ -97,7 +97,7 @@ async def running(folder: Path) -> AsyncIterator[Node]:
     """Run exclusive and shared containers until nothing is compared any more."""
     cgroups = FolderCgroups(folder, "2s2n4c1t memory=64Gi")
     runtime = Runtime(folder)
-    runtime.world = CgroupWorld(cgroups, random.Random(0))  # noqa: S311 - not used
+    runtime.world = CgroupWorld(cgroups, random.Random(0))  # noqa: S311 - delays, repeatable
     # Nothing is to wait for a round.
     flags = ("--verify-interval", "3600")
     daemon = RaceDaemon(runtime, folder, cgroups.root, DOCUMENT, *flags)

@@ -163,7 +163,7 @@ def lacking(state: State, context: Context) -> list[str]:
         one.name
         for one in state.balloons.values()
         if not one.within
-        # Whether components suffice is not told by their sum.
+        # Components are compared one by one: one can lack what another has in excess.
         if one.parts or one.cpus.bits.bit_count() < _need(one, context)
     ]
 
