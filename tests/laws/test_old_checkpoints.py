@@ -12,6 +12,7 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
@@ -133,6 +134,19 @@ def test_a_resize_for_which_others_fell_back_was_decided() -> None:
     assert history.pins["log"].cpus == CpuSet.parse("0")
     assert len(history.pins["log"].mems) == 1
 
+    check_restarts(history)
+
+
+def test_one_resized_beside_one_that_fell_back_stays() -> None:
+    spec = DOCUMENTS["TopologyAwarePolicy"][2]
+    history = History(policy_of("TopologyAwarePolicy", spec, "1s1n4c1t"))
+    history.create(burstable("web", 2000))
+    history.resize("web", {"request": MilliCpus(2500)})
+    history.create(replace(one("db", 3000), created=1))
+    # It runs on as many CPUs as if it owned them, but "web" is known to share these.
+    assert history.pins["db"].cpus == history.pins["web"].cpus == CpuSet.parse("1-3")
+
+    assert history.restart(2).why == {"web": Rule.KEPT, "db": Rule.FELL_BACK}
     check_restarts(history)
 
 

@@ -81,7 +81,11 @@ def _attempts(
 
     def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
         former = known.get(demand.spec.id)
-        return () if former is None or not former.is_recent else (former,)
+        if former is None or not former.is_recent:
+            return ()
+        # It runs there, but may have been resized without a decision that is known.
+        resized = replace(former.grant, fraction=demand.fraction)
+        return (replace(former, grant=resized),)
 
     def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
         zone = demand.spec.present.mems
