@@ -56,7 +56,7 @@ class LiveCertificate:
         context: Of the server.
         validity: Of the certificate in use; None before the first one.
         why_not: Why the files as they are now are not in use; empty if they are.
-        changes: How often a certificate was loaded.
+        changes: How often another certificate was put in use.
     """
 
     def __init__(self, files: CertificateFiles) -> None:
@@ -66,6 +66,7 @@ class LiveCertificate:
         self.validity: Validity | None = None
         self.why_not = "not looked at yet"
         self.changes = 0
+        self._in_use: list[str] = []
         self._files = files
         self._watched = [
             WatchedFile(str(one)) for one in (files.certificate, files.key)
@@ -91,6 +92,9 @@ class LiveCertificate:
 
     def _load(self) -> None:
         texts = [self._read(one) for one in self._watched]
+        # What was written just before it was read is read again.
+        if texts == self._in_use and not self.why_not:
+            return
         try:
             validity = first_validity(texts[0])
             # First on another context: a key that does not fit would leave the one in
@@ -102,7 +106,7 @@ class LiveCertificate:
         except ssl.SSLError as error:
             why = (error.reason or str(error)).replace("_", " ").lower()
             raise BadCertificateFiles(self._files, why) from None
-        self.validity, self.why_not = validity, ""
+        self.validity, self.why_not, self._in_use = validity, "", texts
         self.changes += 1
         log.info("webhook.certificate", until=validity.until.isoformat())
 
