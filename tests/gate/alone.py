@@ -1,8 +1,9 @@
 """Plugin of pytest: a failed test runs once more, alone, after all others.
 
 What passes then is named on the last lines, and does not fail the run: the machine may
-have failed it, by its load or a busy disk. Such a test is mended all the same. More
-failed tests than `MOST` fail the run at once.
+have failed it, by its load or a busy disk. Such a test is mended all the same. What
+fails again is shown as it failed alone, too. More failed tests than `MOST` fail the run
+at once.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ ALONE: Final = "passed only alone"  # a word of pytest's last line
 
 _FAILED: Final = ("failed", "error")
 _PASSED: Final = pytest.StashKey[dict[str, list[pytest.TestReport]]]()
+_AGAIN: Final = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Start with an empty list."""
-    config.stash[_PASSED] = {}
+    """Start with empty tables."""
+    config.stash[_PASSED], config.stash[_AGAIN] = {}, {}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -38,8 +40,10 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     failed = _failed_tests(reporter.stats)
     if len(failed) > MOST:
         return
-    passed = {name: failed[name] for name in failed if _passes_alone(session, name)}
+    again = {name: _failure_alone(session, name) for name in failed}
+    passed = {name: failed[name] for name in failed if not again[name]}
     session.config.stash[_PASSED] = passed
+    session.config.stash[_AGAIN] = again
     for name in _FAILED:
         kept = [one for one in reporter.stats.get(name, ()) if _name(one) not in passed]
         reporter.stats[name] = kept
@@ -55,6 +59,10 @@ def pytest_terminal_summary(
 ) -> Generator[None]:
     """Say on the last lines what failed, and how, and passed alone."""
     yield
+    for name, output in config.stash[_AGAIN].items():
+        if output:
+            terminalreporter.section(f"failed alone, too: {name}")
+            terminalreporter.write_line(output)
     for name, reports in config.stash[_PASSED].items():
         terminalreporter.section("failed beside other tests, and passed alone")
         for report in reports:
@@ -78,10 +86,16 @@ def _name(report: pytest.TestReport) -> str:
     return re.sub(r"@[\w.-]+$", "", report.nodeid)
 
 
-def _passes_alone(session: pytest.Session, name: str) -> bool:
+def _failure_alone(session: pytest.Session, name: str) -> str:
+    """Return the output of a test that fails alone, too, or an empty text."""
     # Not without xdist, whose marks some tests have.
     program = (sys.executable, "-m", "pytest", "-n", "0", "--quiet", name)
     done = subprocess.run(
-        program, cwd=session.config.rootpath, check=False, capture_output=True
+        program,
+        cwd=session.config.rootpath,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
-    return done.returncode == 0
+    return done.stdout.strip() if done.returncode else ""

@@ -42,7 +42,13 @@ def test_sub(subtests):
     with subtests.test('y'): once('other')
 """
 PLUGIN = "tests.gate.alone"
-BROKEN = "def test_broken(): assert not 'broken'\n"
+BROKEN = """
+def test_broken():
+    mark = pathlib.Path(__file__).with_name("broken")
+    times = "again" if mark.exists() else "first"
+    mark.touch()
+    raise RuntimeError(f"broken {times}")
+"""
 
 
 @pytest.mark.parametrize(
@@ -74,6 +80,8 @@ def test_what_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
     assert status == 1
     assert f"1 failed, 1 passed, 1 {ALONE}" in lines[-1]
     assert lines[-2] == "FAILED, THEN PASSED ALONE test_it.py::test_call"
+    for times in ("first", "again"):
+        assert f"E       RuntimeError: broken {times}" in lines
 
 
 @pytest.mark.parametrize(
