@@ -150,6 +150,22 @@ def test_one_resized_beside_one_that_fell_back_stays() -> None:
     check_restarts(history)
 
 
+def test_one_that_fell_back_does_not_get_the_cpus_of_others_that_were_resized() -> None:
+    spec = DOCUMENTS["TopologyAwarePolicy"][2]
+    policy = policy_of("TopologyAwarePolicy", spec, "1s2n4c1t")
+    history = History(policy, by_partition=True)
+    history.create(burstable("web", 6000))
+    history.create(replace(one("db", 2000), created=1))
+    history.create(burstable("log", 4000, created=2))
+    history.resize("web", {"request": MilliCpus(3000)})
+    # A partition keeps it off those of "db", so that its record is as it was.
+    assert history.record["log"].cpus == CpuSet.parse("1-7")
+
+    kept = {"web": Rule.KEPT, "db": Rule.KEPT, "log": Rule.FELL_BACK}
+    assert history.restart(1).why == kept
+    check_restarts(history)
+
+
 def test_a_resize_that_nobody_decided_is_decided_at_the_start() -> None:
     history = History(policy_of("TopologyAwarePolicy", "{}", "1s4n4c1t"))
     history.create(one("web", 2000))

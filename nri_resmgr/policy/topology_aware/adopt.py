@@ -83,9 +83,11 @@ def _attempts(
         former = known.get(demand.spec.id)
         if former is None or not former.is_recent:
             return ()
-        # It runs there, but may have been resized without a decision that is known.
-        resized = replace(former.grant, fraction=demand.fraction)
-        return (replace(former, grant=resized),)
+        grant = former.grant
+        if not grant.fell_back:
+            # It runs there, but may have been resized without a decision that is known.
+            grant = replace(grant, fraction=demand.fraction)
+        return (replace(former, grant=grant),)
 
     def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
         zone = demand.spec.present.mems
