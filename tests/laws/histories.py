@@ -28,7 +28,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import NO_NODES, CpuSet, NodeSet, PolicyError
+from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet, PolicyError
 from tests.laws.reborn import Checkpoints, restored, shuffled
 
 _DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
@@ -71,6 +71,7 @@ class History:
             knows what the kernel has.
         why: The rule of the last decision on each that changed something.
         checkpoints: One for each decision.
+        past: The policy and its state when each was written.
         events: What happened, in a line each.
     """
 
@@ -91,8 +92,7 @@ class History:
         self.record: dict[str, Pin] = {}
         self.why: dict[str, Rule] = {}
         self.events: list[str] = []
-        self.checkpoints = Checkpoints()
-        self.checkpoints.note(policy, self.state)
+        self._begin_checkpoints()
 
     @property
     def crowded(self) -> bool:
@@ -106,20 +106,28 @@ class History:
             key: cpus for key, cpus in found.items() if self.why[key] not in FELL_BACK
         }
 
-    def moved(self, after: Mapping[str, Pin]) -> dict[str, Pin]:
+    def moved(self, after: Mapping[str, Pin], decisions: int) -> dict[str, Pin]:
         """Return the pins *after* a restart of those that it leaves not as they were.
 
         Memory nodes that went, and may be there again, it may grant again: they look
-        like a decision that is not in force yet.
+        like a decision that is not in force yet. So do CPUs that came within the lost
+        *decisions*, to the pool that the checkpoint has: it has more CPUs now.
         """
         moved = {}
         for key, pin in after.items():
             stays = self.pins[key]
             if stays.mems <= pin.mems <= self.had[key]:
                 stays = msgspec.structs.replace(stays, mems=pin.mems)
+            if stays.cpus < pin.cpus <= stays.cpus | self._came_since(decisions):
+                stays = msgspec.structs.replace(stays, cpus=pin.cpus)
             if pin != stays:
                 moved[key] = pin
         return moved
+
+    def _came_since(self, decisions: int) -> CpuSet:
+        """Return the CPUs of pools that were in none before some decisions."""
+        before = _in_pools(*self.past[-1 - min(decisions, len(self.past) - 1)])
+        return _in_pools(self.policy, self.state) - before if before else NO_CPUS
 
     def create(self, spec: ContainerSpec) -> None:
         """Have a container come, if the policy can place it."""
@@ -166,8 +174,7 @@ class History:
             if pin != self.pins[key]:
                 self._tell(key, pin)
         self._note(after.why)
-        self.checkpoints = Checkpoints()  # a new process writes one at once
-        self.checkpoints.note(self.policy, self.state)
+        self._begin_checkpoints()  # a new process writes one at once
 
     def restart(self, decisions: int, order: Random | None = None) -> Restart:
         """Start a new process, whose checkpoint lacks the last *decisions*.
@@ -216,12 +223,21 @@ class History:
         self.events.append(_line_of(event, decision))
         self.state = decision.state
         self._note({one.container: one.rule for one in decision.reasons})
-        self.checkpoints.note(self.policy, self.state)
+        self._note_checkpoint()
         for update in decision.updates:
             self._apply(update.container, update.pin)
         for key in self.record:
             self._follow(key)  # a partition may have ended
         return decision
+
+    def _begin_checkpoints(self) -> None:
+        self.checkpoints = Checkpoints()
+        self.past: list[tuple[ViewedPolicy[Any], Any]] = []
+        self._note_checkpoint()
+
+    def _note_checkpoint(self) -> None:
+        self.checkpoints.note(self.policy, self.state)
+        self.past.append((self.policy, self.state))
 
     def _note(self, why: Mapping[str, Rule]) -> None:
         """Note rules of decisions: who fell back and is kept there has still less."""
@@ -249,6 +265,10 @@ class History:
         if self.by_partition and recorded.cpus - kept_off == now.cpus:
             now = msgspec.structs.replace(now, cpus=recorded.cpus)
         self.record[container] = now
+
+
+def _in_pools(policy: ViewedPolicy[Any], state: Any) -> CpuSet:
+    return CpuSet.union(one.cpus for one in policy.pools(state))
 
 
 def _line_of(event: Event, decision: Decision[Any]) -> str:

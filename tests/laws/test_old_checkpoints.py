@@ -67,7 +67,7 @@ def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
         after = history.restart(age)
         lines = "\n".join((*history.events, f"{age} decisions are lost"))
         assert not after.refused, lines
-        assert history.crowded or not history.moved(after.pins), lines
+        assert history.crowded or not history.moved(after.pins, age), lines
         assert alone.items() <= policy.exclusive_cpus(after.state).items(), lines
         if age in SHUFFLED_AGES:
             again = history.restart(age, Random(age))  # noqa: S311 - repeatable
