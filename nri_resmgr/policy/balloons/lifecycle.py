@@ -14,10 +14,9 @@ What it guarantees:
   before the balloon grows. Only a fall-back breaks this, and it is marked as one.
 
 How: the load of a balloon is a sum of requests, and its size a function of the load
-(`needed_cpus`). To grow (`inflate`) and to shrink (`deflate`) is to bring the CPUs of
-each leaf to that size, so there is no size to remember, and no order of events from
-which a balloon could be left too large. `capacity` is the size that it could have: if a
-request fits into that, the CPUs are there.
+(`needed_cpus`). `inflate` and `deflate` bring the CPUs of each leaf to that size, so no
+order of events can leave a balloon too large. `capacity` is the size that it could
+have: if a request fits into that, the CPUs are there.
 
 A composite balloon has no CPUs of its own. Each of its *n* components carries the
 *n*-th part of the load, rounded up, so the smallest of them limits the whole. As they
@@ -37,14 +36,11 @@ What was rejected:
   balloons a Synchronize was decided in 285 ms; 125 when only those were asked that have
   more left than the best so far (`choose_balloon`), and the memory's layout was made
   once.
-* An empty balloon for any container of its type, as in nri-plugins. It is only taken if
-  it can grow to the size that the container needs.
 
-What it costs: a new container looks at the balloons of its type, a few operations each;
-a composite one takes a step for each CPU that its components could have alone and not
-together. Each leaf that grows is one call of the CPU allocator, or one for each CPU
-with a load class that `overloadsLevelInBalloon`. A CreateContainer takes 0.53 ms among
-10 containers and some 0.8 among 500 (docs/benchmarks.md, "Balloons policy").
+What it costs: a look at each balloon of the type, and one call of the CPU allocator for
+each leaf that grows (one for each CPU with a load class that
+`overloadsLevelInBalloon`). A CreateContainer takes 0.53 ms among 10 containers and some
+0.8 among 500 (docs/benchmarks.md, "Balloons policy").
 
 Checked by: tests/laws/test_balloons_policy.py, where tests/laws/balloons_recount.py
 counts sizes, loads and free CPUs from the containers alone after any events;
@@ -64,14 +60,13 @@ need a fourth CPU, so a second balloon is made. It shrinks when a container leav
 >>> machine = parse_spec("1s8c1t")
 >>> types = [BalloonType(name="web", namespaces=("web",), max_cpus=3)]
 >>> types += [BalloonType(name=name, max_cpus=1) for name in (RESERVED, DEFAULT)]
->>> settings = BalloonsSettings(
-...     available=machine.online - CpuSet.of(0), types=tuple(types)
-... )
+>>> available = machine.online - CpuSet.of(0)
+>>> settings = BalloonsSettings(available=available, types=tuple(types))
 >>> policy = BalloonsPolicy(machine, settings)
 >>> state = policy.start()
 >>> def show() -> None:
-...     balloons = state.of_type("web")
-...     print(*(f"{one.name}: {one.load}m on {one.cpus}" for one in balloons))
+...     web = state.of_type("web")
+...     print(*(f"{one.name}: {one.load}m on {one.cpus}" for one in web))
 
 >>> for name, milli in {"a": 700, "b": 700, "c": 1500, "d": 500}.items():
 ...     spec = ContainerSpec(name, name, namespace="web", request=MilliCpus(milli))

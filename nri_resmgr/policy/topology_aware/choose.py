@@ -11,8 +11,7 @@ What it guarantees:
   containers in the same order get the same places, in a replay as on the node.
 * All pools that could take the container are in it. One that `take` refuses, because a
   pool below would lose CPUs that it has granted, costs a try and nothing else.
-* The criterion that decided is known, and the scores of all pools in all criteria can
-  be computed at any time: `explain` ranks pools by these very functions.
+* The criterion that decided is known, and `explain` can show the scores of all pools.
 
 How: in each criterion a pool has a score that depends on no other pool, and the last
 criterion is the id. So pools are compared as tuples are: the first difference decides.
@@ -24,9 +23,9 @@ What was rejected:
 * nri-plugins' comparison of two pools by a list of conditions (``compareScores``). The
   result of some of its branches depends on which pool comes first, so that the order is
   not total. These branches have no counterpart here.
-* To sort all pools. The first one takes nearly every container, so the next one is only
-  searched for when it is asked for. Expensive scores, such as whether memory fits, are
-  only computed for pools that are equal in all criteria before.
+* To sort all pools. The next one is only searched for when the one before could not
+  take the container, and expensive scores are only computed for pools that are equal so
+  far.
 * Criteria that are true or false where there is an amount. Where no pool had all of a
   CPU limit, all were equal and the smallest won: of twelve containers with a request of
   6 CPUs and a limit of 80, on 128 CPUs, the last four got one cache each. Now pools are
