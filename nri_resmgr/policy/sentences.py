@@ -14,7 +14,7 @@ RULE_SENTENCES: Final[Mapping[Rule, str]] = {
     Rule.MIXED_CPUS: "some CPUs are exclusive to it, and it shares others for the rest",
     Rule.CLAIMED: "it has a prepared claim, whose CPUs are exclusive",
     Rule.OLD_PLACE: "this place was that of its predecessor, or reserved for its pod",
-    Rule.KEPT: "it was already running here, and that is still allowed",
+    Rule.KEPT: "it had this place already, and may keep it",
     Rule.GROWN_IN_PLACE: "it asked for more, and its pool could grant that",
     Rule.SHRUNK_IN_PLACE: "it asked for less, and stayed in its pool",
     Rule.MOVED: "its former pool could not grant its request",

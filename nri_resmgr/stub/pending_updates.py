@@ -1,4 +1,73 @@
-"""Updates of running containers that are yet to be sent to the runtime."""
+"""Updates of running containers that are yet to be sent to the runtime.
+
+Updates come from several sources (pins, memory limits, block I/O), and leave by replies
+and by calls. `PendingUpdates` merges what waits to one entry for each container, and
+`update_sender` decides when calls are made. docs/running-containers.md, "The runtime's
+record", says when users see the result; docs/nri-levels.md, where calls may dead-lock.
+
+What it guarantees:
+
+* Nothing is lost: as long as the runtime does not have a container's present values,
+  the container has an entry, waiting or in flight.
+* No container is twice in a reply or call: the runtime would report a conflict of the
+  plugin with itself. For the same reason, and so that other plugins can set the rest,
+  only fields that change are sent.
+* What is sent is what holds at that moment, not when the change was decided.
+* A record (a value that is in force already) delays nothing: it goes after urgent ones,
+  never in the reply to a creation, and its failure fails no request.
+
+How: an entry names its sources, and is asked for values when it is sent. So a hundred
+changes between two replies cost one update, and a record that was taken back costs
+none. A call may be overtaken by a reply with later values; when it ends, `settle`
+compares what was sent with what would be sent now, and a container that differs waits
+again. What fails in a call goes by a reply, or by another call if it is added again.
+
+Values are merged field by field, the later one wins: entries of a list by their key,
+keys of a map one by one. The reply's own update of a container wins over what waits,
+since it was decided later. The failure of a merged update is only ignored if that of
+all its parts is, as runtimes do.
+
+What was rejected:
+
+* A queue for each source, as there were three at first. Each kept what the runtime was
+  yet to take, so that a container could be in all of them.
+* protobuf's ``MergeFrom``. It appends lists, so that a page size stands twice, and a
+  wrapper's later value of 0 does not replace the earlier one.
+* All updates of a node in one call. To compute and to write 5,000 took 26 to 30 ms in
+  one piece (docs/benchmarks.md); a call carries `MOST_IN_CALL`.
+
+What it costs: to add is a step for each container; to attach to a reply looks once at
+each entry that waits. The runtime pays more, some 12 ms for each update, which is why
+replies carry at most `MOST_RECORDS_IN_REPLY` records.
+
+Checked by: tests/laws/test_pending_updates.py (any order of changes, calls, failures
+and replies); tests/stub/test_updates_merged.py, field by field;
+tests/stub/test_update_sender.py and tests/stub/test_records.py, with a runtime.
+
+An example: two sources have something for container `a`, and CPUs change once more
+before a reply takes them along.
+
+>>> from nri_resmgr.stub.replies import stop_response
+>>> cpus = {"a": "0-3", "b": "4-7"}
+>>> def pin(container: str) -> ContainerUpdate:
+...     return ContainerUpdate(container).set_cpus(cpus[container])
+>>> def limit(container: str) -> ContainerUpdate:
+...     return ContainerUpdate(container).set_memory_limit(1 << 30)
+
+>>> pending = PendingUpdates()
+>>> pending.add(pin, ["a", "b"])
+>>> pending.add(limit, ["a"])
+>>> cpus["a"] = "0-1"
+>>> reply = stop_response(())
+>>> carried = pending.attach(reply, busy="c")
+>>> for one in reply.update:
+...     resources = one.linux.resources
+...     print(one.container_id, resources.cpu.cpus, resources.memory.limit.value >> 20)
+a 0-1 1024
+b 4-7 0
+>>> len(pending)
+0
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree of errors: a branch for who can fix it, a leaf for what happened."""
+"""The tree of errors: its branches say who can act, its leaves what happened."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 
 class ResmgrError(Exception):
-    """Root of the tree; catch it only at the RPC edge and in ``main``.
+    """Root of the tree of expected errors; any other exception is a bug.
 
     Attributes:
-        is_logged: Whether a line of the log has it already: the edge adds none.
+        is_logged: Whether it is in the log already, so that the reply to a request does
+            not log it again.
     """
 
     is_logged = False

@@ -1,4 +1,48 @@
-"""Puts an adjustment into the spec of a container, and takes it out again."""
+"""Puts an adjustment into the spec of a container, and takes it out again.
+
+What it guarantees:
+
+* An adjustment leaves no trace: `unadjusted` of an adjusted container is the container
+  as it was. A resize by the kubelet meanwhile changes these own values.
+* What an adjustment does not name stays as the container has it. Amounts and classes
+  are all that it can change, never the QoS class, the pod or what annotations say
+  besides.
+* A limit is never below its request: the container's own limit is raised to an adjusted
+  request.
+
+How: policies know nothing of adjustments. They get a `ContainerSpec` in which the
+fields are replaced already, so that to adjust a running container is to resize it, by
+the same decision, with the same refusals. `Adjusted`, in the spec, keeps the replaced
+fields; it is in the checkpoint with the spec, so that a new process can undo what its
+predecessor did.
+
+The difficult part is that the runtime has the adjusted limits in its record, and
+reports them with each later event, beside values of the kubelet. `without_adjustment`
+takes a reported value for ours if it is the one that the adjustment leads to, and then
+puts the container's own one in its place. Any other value is the kubelet's, and becomes
+the own one. A kubelet that sets just the adjusted value is not recognised.
+
+What it does not do: two adjustments are never merged. As in CRI Resource Manager, two
+that match one container are a conflict, for which the whole set is rejected
+(`judgement`). There, one amount replaced all four of them; here those that it leaves
+out stay.
+
+What it costs: each container is compared with each adjustment of the node, at most
+`MOST` (`read`), when it is created and when adjustments change.
+
+Checked by: tests/app/test_adjustments.py, with any adjustments in any order under each
+policy: grants stay legal, and everything is undone in the end.
+
+An example: 500m of at most 600m, and 750m for a night.
+
+>>> own = ContainerSpec("db", request=MilliCpus(500), limit=MilliCpus(600))
+>>> night = Adjustment("night", everywhere=True, request=MilliCpus(750))
+>>> adjusted = with_adjustment(own, night)
+>>> adjusted.request, adjusted.limit, adjusted.memory_limit
+(750, 750, None)
+>>> unadjusted(adjusted) == own
+True
+"""
 
 from __future__ import annotations
 

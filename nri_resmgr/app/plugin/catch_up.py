@@ -1,4 +1,39 @@
-"""Synchronization: containers that run, and resizes while there was no session."""
+"""Synchronization: containers that run, and resizes while there was no session.
+
+What it guarantees: a container that was resized while no daemon ran gets what it would
+have got at once, or keeps what it had. A resize that was decided before, by a decision
+that the checkpoint lacks, is not decided again.
+
+How: a container with other amounts than the checkpoint has was resized, and nothing
+says whether a daemon decided it. So it is tried out. If all containers could have what
+they ask for now and stay where they run, that is what was decided. Else no daemon did:
+all get the grants of the amounts that are known, and then each resize is decided as if
+it came now, with its refusals. A refused one is logged, and the container keeps its
+grant.
+
+Known amounts only count for a container that still runs where the checkpoint says
+(`policy.reported`); one that moved since was decided on by its present amounts. Of a
+container that is not Guaranteed, the smaller of both amounts counts in the first step.
+
+What was rejected:
+
+* The request of the checkpoint beside the limit that the runtime reports. A container
+  that had been resized unseen lost its CPUs, or was placed anew.
+* To place all by what they ask for now, at once. The grant of one that asks for more is
+  too small for it, so that it would lose its place.
+
+What it costs: if nothing was resized, a comparison for each container. Else one more
+decision on all containers, and one for each resize.
+
+Checked by: tests/app/test_catch_up.py, in sessions with a runtime;
+tests/laws/test_old_checkpoints.py, in random histories with resizes that are lost,
+decided or not.
+
+An example of the former: of eight CPUs in two nodes, CPU 0 is reserved, and `db` and
+`web` have two exclusive CPUs each, 4-5 and 1-2. While no daemon runs, `db` is resized.
+To 3 CPUs: it gets 4-6. To 1 CPU: it keeps CPU 4. To 7 CPUs, which the node does not
+have: it keeps 4-5, and `resize.refused` is in the log. In each case `web` keeps 1-2.
+"""
 
 from __future__ import annotations
 

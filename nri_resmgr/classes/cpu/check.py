@@ -1,4 +1,4 @@
-"""Requests of CPU classes that a machine cannot fulfil."""
+"""Settings of CPU classes that a machine cannot apply."""
 
 from __future__ import annotations
 
@@ -62,10 +62,11 @@ def check(
 ) -> tuple[CpuClassProblem, ...]:
     """Return the settings that this machine cannot apply, class by class.
 
-    A setting without any effect is an error: the driver is missing, or no CPU has such
-    a governor, preference, idle state or class of service. A setting that applies to
-    some CPUs only, or within limits, or that the kernel refuses at present, is a
-    warning. So is a disabled idle state where there are none: no CPU enters it.
+    A setting that has no effect at all is an error: its driver is missing, or no CPU
+    has such a governor, preference, idle state or class of service. It is a warning if
+    the setting applies to some CPUs only, is changed to a limit of the hardware, or is
+    refused by the kernel at present. To disable an idle state on a machine without idle
+    states is a warning as well: no CPU enters one there.
     """
     return tuple(
         chain.from_iterable(
@@ -264,7 +265,10 @@ def _preference(
 def _ignored(
     one: CpuClass, wanted: str | int, policies: Sequence[CpufreqPolicy]
 ) -> Iterator[CpuClassProblem]:
-    """Warn about what nri-plugins accepts and never writes: its documents must work."""
+    """Yield warnings about preferences that cannot be written.
+
+    No errors, as nri-plugins accepts them: its documents must work here.
+    """
     without = [policy for policy in policies if not policy.epps]
     if without:
         driver = without[0].driver or "unknown"

@@ -1,4 +1,85 @@
-"""Balloons created, resized and removed; how many CPUs they need and can have."""
+"""Balloons created, resized and removed; how many CPUs they need and can have.
+
+docs/balloons.md, "Size" and "Choice of CPUs", has the rules for users. `choose_balloon`
+asks here whether a balloon has room, `place` has it grow, and `pick` chooses the CPUs.
+
+What it guarantees:
+
+* A balloon has as many CPUs as its containers request together, rounded up to whole
+  ones: at least one if it has containers, and within the limits of its type. It has
+  fewer only where CPUs ran out, until others leave some.
+* No CPU is in two balloons. Free CPUs, those of no balloon, can be shared as idle ones,
+  and are given to a balloon that needs them at any time.
+* A container never starts in a balloon that cannot hold it: whether it fits is asked
+  before the balloon grows. Only a fall-back breaks this, and it is marked as one.
+
+How: the load of a balloon is a sum of requests, and its size a function of the load
+(`needed_cpus`). `inflate` and `deflate` bring the CPUs of each leaf to that size, so no
+order of events can leave a balloon too large. `capacity` is the size that it could
+have: if a request fits into that, the CPUs are there.
+
+A composite balloon has no CPUs of its own. Each of its *n* components carries the
+*n*-th part of the load, rounded up, so the smallest of them limits the whole. As they
+grow out of the same free CPUs, room for each of them is not yet room for all:
+`capacity` steps down from what the smallest could have until the free CPUs suffice for
+all together.
+
+What was rejected:
+
+* To let a balloon grow only when its own containers change. One that had lost CPUs,
+  such as to hotplug, stayed too small beside free ones. Now each decision that frees
+  CPUs ends with `grow`, after containers that fell back.
+* To have all balloons grow there. Nearly all of them lack nothing; `lacking` asks
+  first. The sum of the CPUs of a composite balloon does not say whether its components
+  have enough: one can lack what another has in excess.
+* To ask every balloon of a type whether it has room. With 443 containers in 213
+  balloons a Synchronize was decided in 285 ms; 125 when only those were asked that have
+  more left than the best so far (`choose_balloon`), and the memory's layout was made
+  once.
+
+What it costs: a look at each balloon of the type, and one call of the CPU allocator for
+each leaf that grows (one for each CPU with a load class that
+`overloadsLevelInBalloon`). A CreateContainer takes 0.53 ms among 10 containers and some
+0.8 among 500 (docs/benchmarks.md, "Balloons policy").
+
+Checked by: tests/laws/test_balloons_policy.py, where tests/laws/balloons_recount.py
+counts sizes, loads and free CPUs from the containers alone after any events;
+tests/laws/test_balloons_restart.py; tests/laws/test_order_of_arrival.py (containers
+without a request take no CPU from those with one).
+
+An example: eight CPUs, of which CPU 0 is reserved, and a type of at most three CPUs.
+The first balloon grows with its load of 0.7, 1.4 and 2.9 CPUs. For 0.5 more it would
+need a fourth CPU, so a second balloon is made. It shrinks when a container leaves:
+
+>>> from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+>>> from nri_resmgr.policy.balloons.settings import DEFAULT, BalloonsSettings
+>>> from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
+>>> from nri_resmgr.topology.synthetic import parse_spec
+>>> from nri_resmgr.values import MilliCpus
+
+>>> machine = parse_spec("1s8c1t")
+>>> types = [BalloonType(name="web", namespaces=("web",), max_cpus=3)]
+>>> types += [BalloonType(name=name, max_cpus=1) for name in (RESERVED, DEFAULT)]
+>>> available = machine.online - CpuSet.of(0)
+>>> settings = BalloonsSettings(available=available, types=tuple(types))
+>>> policy = BalloonsPolicy(machine, settings)
+>>> state = policy.start()
+>>> def show() -> None:
+...     web = state.of_type("web")
+...     print(*(f"{one.name}: {one.load}m on {one.cpus}" for one in web))
+
+>>> for name, milli in {"a": 700, "b": 700, "c": 1500, "d": 500}.items():
+...     spec = ContainerSpec(name, name, namespace="web", request=MilliCpus(milli))
+...     state = policy.decide(state, Created(spec)).state
+...     show()
+web[0]: 700m on 1
+web[0]: 1400m on 1-2
+web[0]: 2900m on 1-3
+web[0]: 2900m on 1-3 web[1]: 500m on 4
+>>> state = policy.decide(state, Stopped("c")).state
+>>> show()
+web[0]: 1400m on 1-2 web[1]: 500m on 4
+"""
 
 from __future__ import annotations
 

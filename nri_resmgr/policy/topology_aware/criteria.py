@@ -56,7 +56,12 @@ _AT_LEVEL: Final = 2
 
 
 class Criterion(enum.StrEnum):
-    """Criterion that ranked a pool before the last rival with equal scores so far."""
+    """The criteria by name, as logged and reported for the pool that was chosen.
+
+    It is the criterion in which the pool was better than the last other one that had
+    been equal in all criteria before. Where none was needed, `ONLY_ONE` stands for no
+    other pool, and `CAPACITY` for no other pool with the capacity.
+    """
 
     ONLY_ONE = "only-one"
     CAPACITY = "capacity"
