@@ -179,7 +179,7 @@ def _connected(state: DaemonState | None, why: str) -> Condition:
         kind,
         False,
         "NotConnected",
-        session.lost_why or "no session with the runtime; is NRI enabled there?",
+        session.ended_why or "no session with the runtime; is NRI enabled there?",
     )
 
 

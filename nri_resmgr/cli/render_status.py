@@ -61,7 +61,7 @@ def session_text(state: JsonObject) -> str:
     """Describe the session with the runtime."""
     runtime, session = state["runtime"], state["session"]
     if not runtime["name"]:
-        why = f": {session['lostWhy']}" if session["lostWhy"] else ""
+        why = f": {session['endedWhy']}" if session["endedWhy"] else ""
         return f"none{why}"
     nri = f" (NRI {runtime['nri']})" if runtime["nri"] else ""
     return f"{runtime['name']} {runtime['version']}{nri}, {session['state']}"

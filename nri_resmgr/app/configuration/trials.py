@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.app.configuration.status import Document, WouldChange
+from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import EventLog
 
 MOST_SHOWN: Final = 100
@@ -49,7 +50,7 @@ class TrialEvents:
         """Note that no document is tried any more."""
         self._document = None
 
-    def _note(self, kind: str, title: str, why: str) -> None:
+    def _note(self, kind: EventKind, title: str, why: str) -> None:
         if self.events is not None:
             self.events.note(kind, title, why)
 
