@@ -8,6 +8,7 @@ from typing import Final
 from nri_resmgr.app.configuration.status import Document, WouldChange
 from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import EventLog
+from nri_resmgr.values.counts import count_text
 
 MOST_SHOWN: Final = 100
 """Containers of a trial that have an event of their own."""
@@ -58,7 +59,7 @@ class TrialEvents:
 def _summary(count: int) -> str:
     if not count:
         return "would change no container"
-    what = "1 container" if count == 1 else f"{count} containers"
+    what = count_text(count, "container")
     first = f"; the first {MOST_SHOWN} follow" if count > MOST_SHOWN else ""
     return f"would change {what}{first}"
 
