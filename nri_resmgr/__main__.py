@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         import _datetime  # type: ignore[import-not-found]  # noqa: F401 - typeshed has no stub of it
 
         if words[:1] != [_WEBHOOK]:
+            # After the above, too. Only the webhook needs TLS at its start.
             from nri_resmgr.process.tls import import_without_tls
 
             import_without_tls("asyncio")

@@ -43,11 +43,11 @@ class Session(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         state: ``disconnected``, ``registered`` or ``synchronized``.
-        lost_why: Why the last one ended.
+        ended_why: Why the last one ended.
     """
 
     state: str = ""
-    lost_why: str = ""
+    ended_why: str = ""
 
 
 class Manager(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from nri_resmgr.agent.daemon_state import DaemonState
 from nri_resmgr.agent.publication import Publication
 from nri_resmgr.agent.verdict import Outcome, Verdict
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
 
 _DRIFTED: Final = ("drifted", "confined")
@@ -179,7 +180,7 @@ def _connected(state: DaemonState | None, why: str) -> Condition:
         kind,
         False,
         "NotConnected",
-        session.lost_why or "no session with the runtime; is NRI enabled there?",
+        session.ended_why or "no session with the runtime; is NRI enabled there?",
     )
 
 
@@ -199,6 +200,7 @@ def _drift(state: DaemonState | None) -> Condition:
         return Condition(kind, None, "NotVerified", "cgroups are not verified")
     found = state.verification.containers
     if count := sum(found.get(word, 0) for word in _DRIFTED):
-        why = f"the cgroups of {count} containers differ from what was decided"
+        which = count_text(count, "container")
+        why = f"cgroups of {which} differ from what was decided"
         return Condition(kind, True, "CgroupsDiffer", why)
     return Condition(kind, False, "AsDecided", "cgroups are as decided")

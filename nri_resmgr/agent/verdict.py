@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.agent.daemon_state import JudgedConfiguration, Trial
+from nri_resmgr.values.counts import count_text
 
 _MOST_SHOWN: Final = 5
 """Containers that the sentence about a trial names."""
@@ -77,4 +78,5 @@ def _sentence_of(trial: Trial) -> str:
         for one in trial.containers[:_MOST_SHOWN]
     ]
     more = ", among them " if trial.count > len(shown) else ": "
-    return f"it would change {trial.count} containers{more}{'; '.join(shown)}"
+    count = count_text(trial.count, "container")
+    return f"it would change {count}{more}{'; '.join(shown)}"

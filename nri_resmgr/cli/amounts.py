@@ -54,12 +54,3 @@ def duration_text(seconds: int) -> str:
 def count_cpus(cpus: str) -> int:
     """Count the CPUs of a list."""
     return len(CpuSet.parse(cpus))
-
-
-def count_text(count: int, one: str, many: str) -> str:
-    """Format a count with its noun.
-
-    >>> count_text(1, "class", "classes"), count_text(2, "class", "classes")
-    ('1 class', '2 classes')
-    """
-    return f"{count} {one if count == 1 else many}"

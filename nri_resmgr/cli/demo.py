@@ -29,6 +29,7 @@ from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, InputError, QosClass
+from nri_resmgr.values.counts import count_text
 
 # Two sockets with two nodes each show more than most laptops.
 SYNTHETIC: Final = "2s2n2c2t"
@@ -55,7 +56,7 @@ class MachineTooSmall(InputError):
 
     def __str__(self) -> str:
         return (
-            f"machine {self.spec!r} has {self.cpus} CPUs; "
+            f"machine {self.spec!r} has {count_text(self.cpus, 'CPU')}; "
             f"the demo needs {_ENOUGH_CPUS} or more"
         )
 
@@ -121,7 +122,10 @@ async def _play(spec: str | None) -> None:
     with tempfile.TemporaryDirectory(prefix="nri-resmgr-") as name:
         folder = Path(name)
         root, machine, title = _find_machine(spec, folder)
-        print(f"{title}: {len(machine.online)} CPUs, {len(machine.nodes)} NUMA nodes\n")
+        print(
+            f"{title}: {count_text(len(machine.online), 'CPU')}, "
+            f"{count_text(len(machine.nodes), 'NUMA node')}\n"
+        )
         async with Runtime(folder) as runtime:
             show = _Show(runtime, machine, root)
             try:

@@ -10,6 +10,7 @@ from typing import Final
 
 from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.control.client import AnswerLost, Client
+from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.values.printable import printable_data, printable_json
 
@@ -80,7 +81,7 @@ def _words(event: JsonObject) -> Iterator[str]:
     else:
         yield from map(_container, containers)
     if updates := event.get("updates", 0):
-        yield f"changes {updates} other{'s' if updates > 1 else ''}"
+        yield f"changes {count_text(updates, 'other')}"
 
 
 def _container(one: JsonObject) -> str:

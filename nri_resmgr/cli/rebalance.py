@@ -6,13 +6,13 @@ import argparse
 import json
 from typing import Final
 
-from nri_resmgr.cli.amounts import count_text
 from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.render_status import pending_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.sentences import DECIDED_SENTENCES, RULE_SENTENCES
+from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.values.printable import printable_data, printable_json
 
@@ -73,7 +73,7 @@ def rebalanced_text(found: JsonObject) -> str:
         for one in moved
     ]
     table = format_table(("container", "pool", "CPUs", "nodes", "why"), rows)
-    count = count_text(len(moved), "container", "containers")
+    count = count_text(len(moved), "container")
     if found["dryRun"]:
         return f"{table}\n{count} would move"
     waits = pending_text(found) or "in force: no update is pending"

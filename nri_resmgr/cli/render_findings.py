@@ -14,6 +14,7 @@ from nri_resmgr.scenario.findings import Findings, PlacedContainer
 from nri_resmgr.scenario.node import RefusedRequest
 from nri_resmgr.scenario.steps import LeftOut
 from nri_resmgr.values import format_cpus
+from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject, to_plain
 from nri_resmgr.values.printable import printable, printable_json
 
@@ -85,7 +86,7 @@ def _largest_of(pool: PoolUse) -> int:
 
 
 def _sections(found: Findings) -> Iterator[str]:
-    yield f"{found.kind} on {len(found.machine.online)} CPUs"
+    yield f"{found.kind} on {count_text(len(found.machine.online), 'CPU')}"
     if found.placements:
         yield format_table(_PLACEMENTS, map(_placement, found.placements))
     if found.refusals:
@@ -142,7 +143,8 @@ def _pool(one: PoolUse) -> Sequence[str]:
 def _headroom(found: Findings) -> Iterator[str]:
     largest = found.largest
     yield (
-        f"one more container could be granted {largest.anywhere} whole CPUs; "
+        "one more container could be granted "
+        f"{count_text(largest.anywhere, 'whole CPU')}; "
         f"in one socket {largest.in_socket}, in one NUMA node {largest.in_node}, "
         f"behind one L3 cache {largest.in_l3}"
     )

@@ -6,19 +6,24 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from nri_resmgr.cli.amounts import (
-    count_cpus,
-    count_text,
-    cpus_text,
-    duration_text,
-    size_text,
-)
+from nri_resmgr.cli.amounts import count_cpus, cpus_text, duration_text, size_text
 from nri_resmgr.cli.tables import format_table
+from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
 
 CPU_KINDS: Final = ("exclusive", "shared", "reserved", "isolated", "idle")
 
 _SHOWN: Final = 10  # containers that a document would change
+
+_OF_FILES: Final = {
+    "failing": "failing",
+    "drifting": "changed by other programs",
+    "abandoned": "abandoned",
+}
+_OF_INTERRUPTS: Final = {
+    "unplaced": "not placed",
+    "refused": "refused by the kernel",
+}
 
 _RDT: Final = ("RDT class", "wanted", "found", "threads", "containers")
 _BLOCKIO: Final = ("block I/O class", "files", "problems", "containers")
@@ -61,7 +66,7 @@ def session_text(state: JsonObject) -> str:
     """Describe the session with the runtime."""
     runtime, session = state["runtime"], state["session"]
     if not runtime["name"]:
-        why = f": {session['lostWhy']}" if session["lostWhy"] else ""
+        why = f": {session['endedWhy']}" if session["endedWhy"] else ""
         return f"none{why}"
     nri = f" (NRI {runtime['nri']})" if runtime["nri"] else ""
     return f"{runtime['name']} {runtime['version']}{nri}, {session['state']}"
@@ -156,7 +161,7 @@ def pending_text(state: JsonObject, key: str = "pendingUpdates") -> str:
     if not (count := state[key]["count"]):
         return ""
     waited = duration_text(int(state[key]["oldestSeconds"]))
-    return f"{count_text(count, what, f'{what}s')} pending, the oldest for {waited}"
+    return f"{count_text(count, what)} pending, the oldest for {waited}"
 
 
 def _updates(state: JsonObject) -> Iterator[str]:
@@ -165,12 +170,12 @@ def _updates(state: JsonObject) -> Iterator[str]:
         return
     if writes := found["writes"]:
         again, failed = writes["rewritten"], writes["failed"]
-        counts = [count_text(writes["written"], "write", "writes")]
+        counts = [count_text(writes["written"], "write")]
         counts += [f"{again} after other programs' writes"] if again else []
         counts += [f"{failed} failed"] if failed else []
         yield f"by cgroups: {', '.join(counts)}"
         if late := writes["lateStarts"]:
-            yield f"{count_text(late, 'start', 'starts')} did not wait for all writes"
+            yield f"{count_text(late, 'start')} did not wait for all writes"
     else:
         yield f"by the runtime: {found['why']}" if found["why"] else "by the runtime"
     if writes and found["why"]:
@@ -192,7 +197,7 @@ def _left_to_runtime(containers: list[JsonObject], found: JsonObject) -> Iterato
         ),
         "",
     )
-    yield f"{count_text(count, 'container', 'containers')} by the runtime{why}"
+    yield f"{count_text(count, 'container')} by the runtime{why}"
 
 
 def exclusivity_lines(found: JsonObject) -> Iterator[str]:
@@ -205,7 +210,7 @@ def exclusivity_lines(found: JsonObject) -> Iterator[str]:
         return
     partitions = found["partitions"]
     in_force = sum(one["inForce"] for one in partitions)
-    of_all = f"{in_force} of {count_text(len(partitions), 'partition', 'partitions')}"
+    of_all = f"{in_force} of {count_text(len(partitions), 'partition')}"
     yield _row("exclusivity", f"{found['configured']}, {of_all} in force")
     for one in partitions:
         if not one["inForce"]:
@@ -217,7 +222,7 @@ def _part(part: JsonObject) -> str:
     texts = [f"waits for the host for {duration_text(int(hangs))}"] if hangs else []
     if part["why"]:
         when = f"at {part['nextTry']}" if part["nextTry"] else "now"
-        tries = count_text(part["tries"], "failure", "failures")
+        tries = count_text(part["tries"], "failure")
         texts.append(
             f"{part['why']} (since {part['since']}, {tries}, next try {when}); "
             f"meanwhile {part['meanwhile']}"
@@ -271,7 +276,7 @@ def _cluster(found: JsonObject | None) -> Iterator[str]:
 
 def _would_change(found: JsonObject) -> Iterator[str]:
     count, shown = found["count"], found["containers"][:_SHOWN]
-    yield f"  would change {count_text(count, 'container', 'containers')}"
+    yield f"  would change {count_text(count, 'container')}"
     for one in shown:
         parts = [
             f"{name} {one['now'][key] or 'any'} to {one['then'][key] or 'any'}"
@@ -297,7 +302,7 @@ def _agent(found: JsonObject) -> str:
 
 
 def _adjustments(judged: JsonObject) -> Iterator[str]:
-    count = count_text(len(judged["objects"]), "adjustment", "adjustments")
+    count = count_text(len(judged["objects"]), "adjustment")
     yield f"{count}: {judged['verdict']} at {judged['since']}"
     for text in sorted(set(judged["errors"].values())):
         yield f"  {text}"
@@ -455,7 +460,7 @@ def class_lines(found: JsonObject) -> Iterator[tuple[str, str]]:
             continue
         counts = [count_text(len(one["classes"]), "class", "classes")]
         if one["dropped"]:
-            containers = count_text(one["dropped"], "container", "containers")
+            containers = count_text(one["dropped"], "container")
             counts.append(f"{containers} created without a class")
         yield title, ", ".join(counts)
         if problem := one.get("problem"):
@@ -557,16 +562,15 @@ def _rows_of(one: JsonObject) -> Iterator[tuple[str, ...]]:
 
 def _counts(found: JsonObject) -> Iterator[str]:
     files, interrupts = found["files"], found["interrupts"]
-    yield f"{files['wanted']} files set"
-    counts = {
-        "failing": len(files["failing"]),
-        "changed by other programs": len(files["drifting"]),
-        "abandoned": len(files["abandoned"]),
-        "interrupts placed": len(interrupts["placed"]),
-        "not placed": len(interrupts["unplaced"]),
-        "refused by the kernel": len(interrupts["refused"]),
-    }
-    yield from (f"{count} {what}" for what, count in counts.items() if count)
+    yield f"{count_text(files['wanted'], 'file')} set"
+    for key, what in _OF_FILES.items():
+        if count := len(files[key]):
+            yield f"{count} {what}"
+    if count := len(interrupts["placed"]):
+        yield f"{count_text(count, 'interrupt')} placed"
+    for key, what in _OF_INTERRUPTS.items():
+        if count := len(interrupts[key]):
+            yield f"{count} {what}"
 
 
 def _more(found: list[JsonObject]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from nri_resmgr.app.plugin.container_files import DESTINATION
 from nri_resmgr.app.plugin.cpu_claims import DEFAULT_DRIVERS
 from nri_resmgr.app.running.vm_pods import DEFAULT_VM_HANDLERS
@@ -30,10 +32,20 @@ from nri_resmgr.stub.transport import DEFAULT_SOCKET
 
 __all__ = ["add_arguments", "run"]
 
+# Not wrapped: narrow enough for small terminals.
+_SIGNALS: Final = """\
+signals:
+  SIGHUP   read the configuration again, as `reload` does
+  SIGUSR1  switch debug output on, or off again
+  SIGTERM  answer open requests, restore the host, exit
+  SIGINT   the same
+"""
+
 
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = "Register with the runtime and decide where containers run."
+    parser.epilog = _SIGNALS
     _add_session_flags(parser)
     _add_configuration_flags(parser)
     add_host_flags(parser)

@@ -20,6 +20,7 @@ from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import HostError
+from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.printable import printable_json
 
 
@@ -88,7 +89,10 @@ def dump(options: argparse.Namespace) -> None:
         machine = write_dump(_tree(options), options.file)
     except OSError as error:
         raise CannotWrite(options.file, error.strerror or str(error)) from None
-    print(f"{options.file}: {len(machine.online)} CPUs, {len(machine.nodes)} nodes")
+    print(
+        f"{options.file}: {count_text(len(machine.online), 'CPU')}, "
+        f"{count_text(len(machine.nodes), 'node')}"
+    )
 
 
 def sysfs(options: argparse.Namespace) -> None:

@@ -6,11 +6,11 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.cli.amounts import count_text
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.values import Bytes, MilliCpus, QosClass
+from nri_resmgr.values.counts import count_text
 
 _GIB: Final = Bytes(1 << 30)
 _CAPACITY: Final = Bytes(64 << 30)  # of the node; no pod here requests a share of it
@@ -34,7 +34,7 @@ class Workload(msgspec.Struct, frozen=True):
             return "nothing"
         if self.milli_cpus % 1000:
             return f"{self.milli_cpus}m"
-        return count_text(self.milli_cpus // 1000, "CPU", "CPUs")
+        return count_text(self.milli_cpus // 1000, "CPU")
 
     @property
     def pod(self) -> Pod:

@@ -193,7 +193,8 @@ def _count(choice: KnownCpus, available: int) -> int:
 
 def _check_count(path: str, count: int, most: int, what: str) -> None:
     if not 1 <= count <= most:
-        raise BadSetting(path, f"expected 1 to {most} CPUs ({what}), not {count}")
+        expected = "1 CPU" if most == 1 else f"1 to {most} CPUs"
+        raise BadSetting(path, f"expected {expected} ({what}), not {count}")
 
 
 def _check_online(path: str, cpus: CpuSet, machine: Machine) -> None:

@@ -20,7 +20,7 @@ from nri_resmgr.config.policy_config import PolicyConfig
 from nri_resmgr.config.table import Table
 from nri_resmgr.values.closest import closest
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # see the module's docstring
     from importlib.metadata import EntryPoint
 
 ConfigT = TypeVar("ConfigT", bound=PolicyConfig)

@@ -19,7 +19,7 @@ from nri_resmgr.config.cpus import (
 from nri_resmgr.config.table import Fields, Table, read_choice
 from nri_resmgr.values import CpuSet
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few documents have these
     from nri_resmgr.classes.memory.qos import MemoryQosConfig
     from nri_resmgr.config.blockio import BlockIoControl
     from nri_resmgr.config.cpu_classes import CpuClassUse
@@ -238,12 +238,14 @@ def read_control(spec: Table, *others: str) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     control = spec.table(CONTROL, "rdt", "blockio", *others)
-    # Late imports: on the start path, and few documents have any of these.
+    # Late, here and below: on the start path, and few documents have any of these.
     if "rdt" in control.rows:
+        # Late, as above.
         from nri_resmgr.config.rdt import read_rdt_use
 
         found["rdt"] = read_rdt_use(control)
     if "blockio" in control.rows:
+        # Late, as above.
         from nri_resmgr.config.blockio import read_block_io_control
 
         use = read_block_io_control(control)
@@ -260,7 +262,7 @@ def read_agent_use(spec: Table, *others: str) -> dict[str, Any]:
     """
     if AGENT not in spec.rows:
         return {}
-    # Late import, as above.
+    # Late, as above.
     from nri_resmgr.config.node_topology import read_node_topology
 
     return {"node_topology": read_node_topology(spec, *others)}
@@ -270,7 +272,7 @@ def read_rebalance_use(spec: Table) -> dict[str, Any]:
     """Read `REBALANCE` into a field of `PolicyConfig`."""
     if REBALANCE not in spec.rows:
         return {}
-    # Late import, as above.
+    # Late, as above.
     from nri_resmgr.config.rebalancing import read_rebalance
 
     return {"rebalance": read_rebalance(spec)}
@@ -285,7 +287,7 @@ def read_publish_use(spec: Table, *, no_cpus: str = "") -> dict[str, Any]:
     """
     if PUBLISH not in spec.rows:
         return {}
-    # Late import, as above.
+    # Late, as above.
     from nri_resmgr.config.publishing import read_publish
 
     return {"publish": read_publish(spec, no_cpus)}
@@ -295,7 +297,7 @@ def read_scheduling_use(spec: Table) -> dict[str, Any]:
     """Read `SCHEDULING_KEYS` into fields of `PolicyConfig` and those that have them."""
     if not spec.rows.keys() & set(SCHEDULING_KEYS):
         return {}
-    # Late import, as above.
+    # Late, as above.
     from nri_resmgr.config.scheduling import (
         read_namespace_classes,
         read_qos_classes,
@@ -319,7 +321,7 @@ def read_memory_use(spec: Table) -> dict[str, Any]:
     found: dict[str, Any] = {"misc_limits": spec.flag(_MISC, default=True)}
     if not spec.rows.keys() & {_QOS, _POLICY}:
         return found
-    # Late import, as above.
+    # Late, as above.
     from nri_resmgr.config.memory_classes import read_memory_qos, read_numa_policies
 
     if _QOS in spec.rows:

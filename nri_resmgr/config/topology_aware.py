@@ -142,10 +142,12 @@ def _host(spec: Table) -> dict[str, Any]:
     found: dict[str, Any] = {}
     # Late, here and below: on the start path, and few documents have these keys.
     if spec.rows.keys() & set(_CPU_CLASSES):
+        # Late, as above.
         from nri_resmgr.config.cpu_classes import read_of_topology_aware
 
         found["cpu_classes"] = read_of_topology_aware(spec)
     if _INTERRUPTS in spec.rows:
+        # Late, as above.
         from nri_resmgr.config.interrupts import read_controllable
 
         found["interrupts"] = read_controllable(spec)
@@ -155,12 +157,14 @@ def _host(spec: Table) -> dict[str, Any]:
 def _ineffective(spec: Table) -> tuple[str, ...]:
     found: tuple[str, ...] = ()
     if spec.rows.keys() & set(_FOREIGN):
+        # Late, as above.
         from nri_resmgr.config.foreign import read_foreign
 
         found += tuple(
             path for path in read_foreign(spec) if path != "$.spec.dra.enabled"
         )
     if "cpuClasses" in spec.rows:
+        # Late, as above.
         from nri_resmgr.config.cpu_classes import not_published
 
         found += tuple(not_published(spec))

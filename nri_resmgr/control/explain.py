@@ -233,8 +233,8 @@ def _story(
 
 def _decision(change: ContainerChange) -> JsonObject:
     row, reason = change.row, change.reason
-    kind, sentence = row.kind, RULE_SENTENCES[reason.rule]
-    first = row.reasons[0]
+    kind: str = row.kind
+    sentence, first = RULE_SENTENCES[reason.rule], row.reasons[0]
     # The event was another container's, which left room.
     if reason.rule is Rule.NOW_FITS and first.container != reason.container:
         kind, cause = "container.now-fits", first.title or first.container

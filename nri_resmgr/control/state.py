@@ -126,8 +126,8 @@ def _session(daemon: DaemonView) -> JsonObject:
         "state": sessions.state.value,
         "number": sessions.number,
         "since": time_text(sessions.since),
-        "lostAt": time_text(sessions.lost_at),
-        "lostWhy": sessions.lost_why,
+        "endedAt": time_text(sessions.ended_at),
+        "endedWhy": sessions.ended_why,
     }
 
 

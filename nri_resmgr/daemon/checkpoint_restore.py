@@ -67,7 +67,9 @@ class CheckpointRestore:
         if saved is None:
             return None
         if saved.kind != policy.kind:
-            log.warning("state.of-other-policy", was=saved.kind, now=policy.kind)
+            log.warning(
+                "state.of-other-policy", saved_kind=saved.kind, kind=policy.kind
+            )
             return None
         try:
             restored = saved.state_for(policy)
@@ -116,9 +118,9 @@ class CheckpointRestore:
         try:
             path = self._state.set_aside(CHECKPOINT_NAME)
         except StateUnusable as failure:
-            log.error("state.ignored", why=str(error), still_there=str(failure))
+            log.error("state.ignored", why=str(error), not_moved=str(failure))
         else:
-            log.error("state.set-aside", why=str(error), now=path)
+            log.error("state.set-aside", why=str(error), moved_to=path)
 
 
 def restore_checkpoint(

@@ -99,10 +99,10 @@ class ConfigurationCache:
             log.warning(
                 "configuration.cache-set-aside",
                 why=why,
-                now=self._state.set_aside(CACHE_NAME),
+                moved_to=self._state.set_aside(CACHE_NAME),
             )
         except HostError as failure:
-            log.warning("configuration.cache-unusable", why=why, still=str(failure))
+            log.warning("configuration.cache-unusable", why=why, not_moved=str(failure))
 
     def keep(self, document: Document | None) -> None:
         """Have a document written, or removed for None, by `run`.

@@ -27,10 +27,10 @@ def liveness_problem(
     return ""
 
 
-def readiness_problem(state: SessionState, lost_why: str) -> str:
+def readiness_problem(state: SessionState, ended_why: str) -> str:
     """Return why no containers are placed now; empty if the node is in sync."""
     if state is SessionState.SYNCHRONIZED:
         return ""
     if state is SessionState.REGISTERED:
         return "the runtime has not listed its containers yet"
-    return f"no session with a runtime: {lost_why}" if lost_why else "no session yet"
+    return f"no session with a runtime: {ended_why}" if ended_why else "no session yet"

@@ -69,12 +69,12 @@ class DaemonObservers(Observer):
         for one in self._of_sessions:
             one.synchronized()
 
-    def lost(self, why: str) -> None:
-        """See `Observer.lost`."""
+    def ended(self, why: str) -> None:
+        """See `Observer.ended`."""
         if self.sessions.state is SessionState.SYNCHRONIZED:
             thaw()
         for one in self._of_sessions:
-            one.lost(why)
+            one.ended(why)
 
     def called(self, method: str) -> None:
         """See `Observer.called`."""

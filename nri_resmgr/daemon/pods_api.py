@@ -18,6 +18,7 @@ from nri_resmgr.kubelet.pod_cache import PodCache
 from nri_resmgr.kubelet.pods import PodsClient
 from nri_resmgr.stub.malloc import give_back_memory
 from nri_resmgr.stub.service import SETTLING_TIME
+from nri_resmgr.values.counts import count_text
 
 
 class KubeletPods:
@@ -51,7 +52,7 @@ class KubeletPods:
     def details(self) -> str:
         """Return how much is known."""
         rejected = self._cache.rejected
-        known = f"{len(self._cache)} pods known"
+        known = f"{count_text(len(self._cache), 'pod')} known"
         return f"{known}, {rejected} times one too large" if rejected else known
 
     async def run(self) -> Never:

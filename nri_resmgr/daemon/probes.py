@@ -17,5 +17,5 @@ def probes_of(daemon: Daemon) -> Probes:
     requests, sessions = daemon.observers.metrics, daemon.observers.sessions
     return Probes(
         lambda heartbeat: liveness_problem(heartbeat, requests, daemon.supervisor),
-        lambda: readiness_problem(sessions.state, sessions.lost_why),
+        lambda: readiness_problem(sessions.state, sessions.ended_why),
     )

@@ -16,7 +16,7 @@ from nri_resmgr.host.knobs.files import WritableHostTree
 from nri_resmgr.policy.events import Created, Event, Updated
 from nri_resmgr.values import HostError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few nodes need an applier
     from nri_resmgr.app.classes.blockio.files import BlockIoFiles
     from nri_resmgr.app.classes.limits.files import LimitFiles
     from nri_resmgr.app.classes.memory.top_tier import TopTierLimits

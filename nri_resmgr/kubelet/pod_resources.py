@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.values import NO_NODES, NodeSet
+from nri_resmgr.values.counts import count_text
 
 PATIENCE: Final = 5.0
 """Seconds after which an answer is not expected any more; it may still arrive."""
@@ -142,7 +143,10 @@ class PodResources:
         """Return what is known, for people."""
         answers = [one.answer for one in self._pods.values() if one.answer is not None]
         devices = sum(len(one.devices) for found in answers for one in found.values())
-        return f"{len(answers)} of {len(self._pods)} pods, {devices} devices"
+        return (
+            f"{len(answers)} of {count_text(len(self._pods), 'pod')}, "
+            f"{count_text(devices, 'device')}"
+        )
 
     # For the client.
 

@@ -22,6 +22,7 @@ from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import Reservation
 from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import ONE_CPU, MilliCpus, PolicyError, QosClass
+from nri_resmgr.values.counts import count_text
 
 NOTHING_HELPS: Final = "no single change of it helps on this node"
 
@@ -157,8 +158,7 @@ def most_accepted(counts: range, accepts: Callable[[int], bool]) -> int:
 
 def at_most(count: int) -> Change:
     """Return the change to fewer CPUs."""
-    plural = "s" if count != 1 else ""
-    return Change(f"ask for at most {count} CPU{plural}", with_cpus(count))
+    return Change(f"ask for at most {count_text(count, 'CPU')}", with_cpus(count))
 
 
 def with_cpus(count: int) -> Edit:

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.values import NO_CPUS, CpuSet, InputError, PolicyError, StoredValue
+from nri_resmgr.values.counts import count_text
 
 
 class ClaimPart(StoredValue, frozen=True):
@@ -116,10 +117,10 @@ class ClaimRefused(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"{self.claim.title} asks for {self.part.count} CPUs of {self.part.device} "
-            f"(CPU {self.cpus}), of which {self.capacity} can be granted: {self.why}; "
-            "containers should request as many CPUs as they claim, so that the "
-            "scheduler counts them"
+            f"{self.claim.title} asks for {count_text(self.part.count, 'CPU')} of "
+            f"{self.part.device} (CPU {self.cpus}), of which {self.capacity} can be "
+            f"granted: {self.why}; containers should request as many CPUs as they "
+            "claim, so that the scheduler counts them"
         )
 
 

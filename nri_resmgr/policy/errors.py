@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values.counts import count_text
 
 
 class OnFailure(enum.StrEnum):
@@ -41,10 +42,10 @@ class ExclusiveCpusShort(PolicyError):
 
     def __str__(self) -> str:
         have = f", it has {_list(self.held)}" if self.held else ""
-        plural = "s" if self.wanted != 1 else ""
+        asked = count_text(self.wanted, "exclusive CPU")
         advice = f"; {self.advice}" if self.advice else ""
         return (
-            f"{self.title} asks for {self.wanted} exclusive CPU{plural}{have}; "
+            f"{self.title} asks for {asked}{have}; "
             f"free: {_list(self.free)}, held by other containers: {_list(self.taken)}, "
             f"reserved: {_list(self.reserved)}{advice}"
         )

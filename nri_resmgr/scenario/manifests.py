@@ -19,7 +19,7 @@ from nri_resmgr.scenario.kinds import (
 )
 from nri_resmgr.scenario.pod_names import OwnedPods, kept_apart
 from nri_resmgr.scenario.pods import MOST_REPLICAS, amounts_of_pod, run_of
-from nri_resmgr.scenario.read import read_document
+from nri_resmgr.scenario.read import read_scenario
 from nri_resmgr.scenario.rows import ContainerRow, read_texts
 from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario
 
@@ -43,7 +43,7 @@ def read_workload(text: str) -> Scenario:
         if len(parts) > 1:
             raise BadSetting("$", "a scenario is one document, but there are several")
         document = parts[0] if parts else None
-        return read_document(document)
+        return read_scenario(document)
     found = [one for n, part in enumerate(parts) for one in _objects(part, f"$[{n}]")]
     steps = tuple(kept_apart(one for one in found if isinstance(one, OwnedPods)))
     left_out = tuple(one for one in found if isinstance(one, LeftOut))

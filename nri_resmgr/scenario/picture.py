@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 from nri_resmgr.scenario.findings import Findings, PlacedContainer
 from nri_resmgr.scenario.floorplan import TILE, Box, floor_plan
 from nri_resmgr.values import format_cpus
+from nri_resmgr.values.counts import count_text
 
 _LINE: Final = 20  # of the legend
 _LEGEND_WIDTH: Final = 640
@@ -47,11 +48,12 @@ def picture_svg(found: Findings) -> str:
         f'{plan.height + 2 * _MARGIN + _LINE * number:g})">{row}</g>'
         for number, row in enumerate(legend)
     )
+    placed = count_text(len(found.placements), "container")
     size = f'width="{width:g}" height="{height:g}"'
     parts = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}',
         f'viewBox="0 0 {width:g} {height:g}">',
-        f"<title>{_text(found.kind)}: {len(found.placements)} containers</title>",
+        f"<title>{_text(found.kind)}: {placed}</title>",
         f"<style>{_STYLE}</style>",
         f'<g transform="translate({_MARGIN} {_MARGIN})">',
         *_boxes(plan, _by_cpu(found.placements)),

@@ -11,7 +11,6 @@ import yaml
 from nri_resmgr.config import API_VERSION, BadSetting
 from nri_resmgr.config.kinds import find_kind
 from nri_resmgr.config.policy_config import MOST_MOVED
-from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.scenario.pods import read_run
@@ -54,25 +53,19 @@ _RESTORES: Final = {"remembering": True, "forgetting": False}
 _LONGEST: Final = 10**9  # seconds
 
 
-def read_scenario(text: str, *also: str, kind: str = "TopologyAwarePolicy") -> Scenario:
+def read_scenario(
+    document: object, *also: str, kind: str = "TopologyAwarePolicy"
+) -> Scenario:
     """Read a scenario.
 
     Args:
-        text: One YAML document.
+        document: The parsed YAML document.
         also: Additional keys of steps and of the scenario, for callers that read them.
         kind: Kind of the configuration if the scenario has none.
 
     Raises:
-        BadSyntax: The text is not one YAML document.
         BadSetting: The first mistake, with its path.
     """
-    return read_document(parse_yaml(text), *also, kind=kind)
-
-
-def read_document(
-    document: object, *also: str, kind: str = "TopologyAwarePolicy"
-) -> Scenario:
-    """Read a parsed scenario; see `read_scenario`."""
     top = Table.read(document, *_TOP, *also)
     rows = top.rows.get("story")
     if not isinstance(rows, list):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # see the docstring above
     import ctypes
 
 # malloc.h
@@ -57,6 +57,7 @@ def give_back_memory() -> None:
 
 
 def _libc() -> ctypes.CDLL:
-    import ctypes  # see above; the host's calls are in `nri_resmgr.host.libc`
+    # Late: see the docstring above. The host's calls are in `nri_resmgr.host.libc`.
+    import ctypes
 
     return ctypes.CDLL(None)

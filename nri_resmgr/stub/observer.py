@@ -29,11 +29,11 @@ class Observer:
     def synchronized(self) -> None:
         """The last Synchronize message was handled; its answer is on its way."""
 
-    def lost(self, why: str) -> None:
+    def ended(self, why: str) -> None:
         """The session has ended, or could not begin."""
 
     def called(self, method: str) -> None:
-        """The runtime has called *method*; `answered` or `lost` will follow."""
+        """The runtime has called *method*; `answered` or `ended` will follow."""
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """A call of the runtime was answered.

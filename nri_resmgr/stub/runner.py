@@ -206,7 +206,7 @@ class Runner:
             "handler.overran",
             method=call.method,
             timeout=request.timeout,
-            then=self.overrun.value,
+            action=self.overrun.value,
         )
 
     def _try_answer(self, call: Call, invocation: Invocation, result: object) -> None:

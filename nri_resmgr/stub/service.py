@@ -155,7 +155,7 @@ class PluginService:
         self.observer.synchronized()
         if not self.synchronized.done():
             self.synchronized.set_result(None)
-            log.info("plugin.synchronized", updates=len(response.update))
+            log.info("session.synchronized", updates=len(response.update))
             self._give_back_memory_later()
         self._warn_if_slow(since)
         self._reconnect_if_too_late()
@@ -175,7 +175,7 @@ class PluginService:
                 "synchronize.too-slow",
                 seconds=seconds,
                 timeout=timeout,
-                then="another session, after pauses of up to 30 s",
+                action="another session, after pauses of up to 30 s",
                 advice=_ADVICE,
             )
         elif taken > timeout * _SLOW:

@@ -287,7 +287,7 @@ class Stub:
 
     def _note_failure(self, error: Exception) -> None:
         is_ours = not isinstance(error, ResmgrError)
-        self._observer.lost(repr(error) if is_ours else str(error))
+        self._observer.ended(repr(error) if is_ours else str(error))
         if isinstance(error, SocketUnusable):
             self._waiting.set()
             if error.why != self._absent:
@@ -304,7 +304,7 @@ class Stub:
         try:
             await session.open(self._connector)
             log.info(
-                "plugin.registered",
+                "session.registered",
                 plugin=str(self._identity),
                 runtime=str(session.service.runtime),
                 nri=str(session.service.runtime.level or "unknown"),
@@ -314,7 +314,7 @@ class Stub:
             self._opened.set()
             self._observer.registered(session.service.runtime)
             reason = await session.ended()
-            self._observer.lost(reason or "end of file")
+            self._observer.ended(reason or "end of file")
             if not self._stopping.is_set():
                 log.warning("session.ended", why=reason or "end of file")
         finally:

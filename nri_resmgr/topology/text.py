@@ -9,6 +9,7 @@ from nri_resmgr.topology.machine import Machine
 from nri_resmgr.topology.memory import Node
 from nri_resmgr.topology.speed_select import Feature, Punit
 from nri_resmgr.values import format_bytes
+from nri_resmgr.values.counts import count_text
 
 
 def format_tree(machine: Machine) -> str:
@@ -43,8 +44,8 @@ def _lines(machine: Machine) -> Iterator[str]:
 
 def _machine(machine: Machine) -> str:
     parts = [
-        f"{len(machine.online)} CPUs online ({machine.online})",
-        f"{len(machine.cores)} cores",
+        f"{count_text(len(machine.online), 'CPU')} online ({machine.online})",
+        count_text(len(machine.cores), "core"),
     ]
     for name, cpus in (("offline", machine.offline), ("isolated", machine.isolated)):
         if cpus:

@@ -5,7 +5,7 @@
 * `qos`, `scheduling`, `cpu_weights`: QoS classes, scheduling classes, weights.
 * `errors`: the root and the branches of the error tree.
 * `stored`, `documents`: bases and conversions of values that are written to files.
-* `printable`, `shorten`, `closest`: text of others in messages.
+* `printable`, `shorten`, `closest`: text of others in messages; `counts`: grammar.
 * `globs`, `identity_cache`, `sha256`: patterns, a cache, digests.
 
 Nothing here does I/O or knows of containers; read `cpuset` first.

@@ -189,7 +189,7 @@ def test_what_is_wrong_beside_the_configuration_is_shown() -> None:
             False,
             "the kubelet's static CPU manager writes CPU sets, too",
         ),
-        ("Drift", True, "the cgroups of 2 containers differ from what was decided"),
+        ("Drift", True, "cgroups of 2 containers differ from what was decided"),
     ]
 
 

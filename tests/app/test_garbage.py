@@ -99,7 +99,7 @@ def test_the_daemon_does_so() -> None:
     del knot
     gc.collect()
     is_kept = gone() is not None
-    observers.lost("end of file")
+    observers.ended("end of file")
 
     assert is_kept
     assert gone() is None

@@ -55,12 +55,12 @@ def test_each_row_has_the_next_number_and_its_time() -> None:
     history = History(now=count(100).__next__)
     history.decided(Created(ContainerSpec("a")), created("a"))
     history.refused(Subject("shop", "b"), InputError("no"))
-    history.note("session.lost", why="end of file")
+    history.note("session.ended", why="end of file")
 
     assert [(r.number, r.time, r.kind, r.why) for r in history.since(0, 9)] == [
         (1, 100, "container.placed", ""),
         (2, 101, REFUSED, "no"),
-        (3, 102, "session.lost", "end of file"),
+        (3, 102, "session.ended", "end of file"),
     ]
     assert [row.number for row in history.since(1, 1)] == [2]
     assert history.since(3, 9) == ()
@@ -149,11 +149,11 @@ async def test_what_waits_is_woken_by_the_next_row() -> None:
     history = History()
     waiting = [asyncio.create_task(history.more(n)) for n in (0, 1)]
     await asyncio.sleep(0)
-    history.note("first")
+    history.note("session.synchronized")
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     done = [task.done() for task in waiting]
-    history.note("second")
+    history.note("session.synchronized")
     await asyncio.gather(*waiting)
 
     assert done == [True, False]
@@ -165,7 +165,7 @@ async def test_what_gives_up_waiting_leaves_nothing() -> None:
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.wait([waiting])
-    history.note("first")
+    history.note("session.synchronized")
 
     assert waiting.cancelled()
     await history.more(0)
@@ -195,7 +195,7 @@ def test_stories_are_those_of_what_is_here_and_no_row_is_left_out(
                 list(history.decided(Synchronized(()), decision) or ())
                 here = {one: times + 1 for one, times in here.items()}
             case _:
-                history.note("x")
+                history.note("session.synchronized")
         rows[what] += 1
 
     updated = [row.number for row in history.since(0, 10**6)]

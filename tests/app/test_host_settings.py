@@ -161,7 +161,7 @@ async def test_a_journal_without_sense_is_set_aside_and_reported() -> None:
         some.reconciler.close()
         assert some.changed() == {}
     (line,) = [one for one in lines if one["event"] == "host.journal-set-aside"]
-    assert line["path"].endswith(f"{JOURNAL}.bad-1")
+    assert line["moved_to"].endswith(f"{JOURNAL}.bad-1")
 
 
 async def test_after_the_end_nothing_is_written_any_more() -> None:

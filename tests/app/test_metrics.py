@@ -150,7 +150,7 @@ def test_sessions_and_what_is_open_in_them() -> None:
     metrics.synchronized()
     metrics.called("CreateContainer")
     open_one = counted(metrics)
-    metrics.lost("end of file")
+    metrics.ended("end of file")
 
     assert open_one == [
         "nri_resmgr_open_requests 1",
@@ -160,7 +160,7 @@ def test_sessions_and_what_is_open_in_them() -> None:
     ]
     assert counted(metrics) == [
         "nri_resmgr_sessions_total 1",
-        "nri_resmgr_sessions_lost_total 1",
+        "nri_resmgr_sessions_ended_total 1",
     ]
 
 

@@ -91,7 +91,7 @@ def test_an_event_that_was_dropped_comes_again() -> None:
     for _ in range(2):
         history.refused(Subject("shop", "web", "app"), PolicyError("no room"))
         for number in range(4):
-            history.note("session.lost", why=str(number))
+            history.note("session.ended", why=str(number))
     history.refused(Subject("shop", "web", "app"), PolicyError("no room"))
 
     (row,) = history.rows_of_kind(REFUSED)

@@ -142,7 +142,7 @@ def test_what_cannot_be_set_is_said_once() -> None:
 
     assert logs == [
         {
-            "event": "scheduling.not-in-force",
+            "event": "scheduling.ineffective",
             "log_level": "warning",
             "what": "scheduler",
             "why": "NRI 0.10.3 of containerd 2.2 cannot set it, 0.11.0 could",

@@ -14,7 +14,7 @@ from nri_resmgr.stub import RuntimeInfo
 RUNTIME = RuntimeInfo("containerd", "2.1.0")
 REGISTERED = ("registered", RUNTIME)
 SYNCHRONIZED = ("synchronized",)
-LOST = ("lost", "end of file")
+ENDED = ("ended", "end of file")
 
 
 def played(*steps: tuple[Any, ...]) -> tuple[SessionTracker, list[str]]:
@@ -37,9 +37,9 @@ def played(*steps: tuple[Any, ...]) -> tuple[SessionTracker, list[str]]:
             "synchronized",
             id="a runtime that synchronizes before we know that we are registered",
         ),
-        pytest.param((REGISTERED, LOST), 1, "disconnected", id="after the end"),
+        pytest.param((REGISTERED, ENDED), 1, "disconnected", id="after the end"),
         pytest.param(
-            (REGISTERED, SYNCHRONIZED, LOST, REGISTERED),
+            (REGISTERED, SYNCHRONIZED, ENDED, REGISTERED),
             2,
             "registered",
             id="the next one begins anew",
@@ -55,18 +55,18 @@ def test_how_far_it_got(
 
 
 def test_why_the_last_one_ended_is_kept() -> None:
-    sessions, _ = played(REGISTERED, LOST, REGISTERED)
+    sessions, _ = played(REGISTERED, ENDED, REGISTERED)
 
-    assert (sessions.lost_at, sessions.lost_why) == (2, "end of file")
+    assert (sessions.ended_at, sessions.ended_why) == (2, "end of file")
 
 
 def test_attempts_that_fail_alike_are_noted_once() -> None:
-    refused = ("lost", "connection refused")
-    _, rows = played(REGISTERED, LOST, refused, refused, refused, REGISTERED)
+    refused = ("ended", "connection refused")
+    _, rows = played(REGISTERED, ENDED, refused, refused, refused, REGISTERED)
 
     assert rows == [
         "session.registered",
-        "session.lost",
-        "session.lost",
+        "session.ended",
+        "session.failed",
         "session.registered",
     ]

@@ -21,7 +21,7 @@ _BUSY: Final = 5.0  # seconds between two containers that come or go
 _STATE: Final[JsonObject] = {
     "daemon": {"version": "0.1.0", "dryRun": False},
     "runtime": {"name": "containerd", "version": "v2.1.0"},
-    "session": {"state": "synchronized", "lostWhy": ""},
+    "session": {"state": "synchronized", "endedWhy": ""},
     "policy": "StaticPolicy",
     "verification": {"containers": {"as-decided": 100}},
 }

@@ -131,7 +131,7 @@ def test_without_containers_there_is_no_table_of_them() -> None:
         pytest.param(
             {
                 "runtime": {"name": ""},
-                "session": {"lostWhy": "end of file"},
+                "session": {"endedWhy": "end of file"},
             },
             "runtime        none: end of file since 2023-11-14T22:13:20.000Z",
             id="a lost runtime says why",
@@ -240,8 +240,8 @@ def test_what_was_refused_is_reported_in_the_runtimes_words() -> None:
         ({"kind": "gap", "missed": 3, "next": 9}, "... 3 events are no longer kept"),
         ({"kind": "gap", "missed": 0, "next": 1}, "... the daemon was restarted"),
         (
-            {"number": 1, "time": "T", "kind": "session.lost", "why": "end of file"},
-            "T  #1  session.lost  end of file",
+            {"number": 1, "time": "T", "kind": "session.ended", "why": "end of file"},
+            "T  #1  session.ended  end of file",
         ),
         (
             {"number": 2, "time": "T", "kind": "drift", "title": "a/b", "why": "c d"},

@@ -117,7 +117,7 @@ def test_mistakes_are_named_by_their_path(pools: str, key: str, why: str) -> Non
         (
             "[{name: a, cpu: 1, instances: 4 CPUs}]",
             "[0].instances",
-            "there are only 3 CPUs for pools",
+            "pools have only 3 CPUs",
         ),
     ],
 )

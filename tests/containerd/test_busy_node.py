@@ -78,9 +78,9 @@ def events(log: Path, name: str) -> list[dict[str, Any]]:
 
 def _start(daemon: Containerd, busy: CpuShare, log: Path) -> None:
     """Start the runtime until the plugin that it launches is in time."""
-    awaited = ["plugin.registered"]
+    awaited = ["session.registered"]
     if daemon.release >= (2, 0):  # older ones synchronize none that they launch
-        awaited.append("plugin.synchronized")
+        awaited.append("session.synchronized")
     for attempt in range(ATTEMPTS):
         before = {name: len(events(log, name)) for name in awaited}
         try:
@@ -137,7 +137,7 @@ def test_a_launched_plugin_is_not_too_late(
 
     assert len(start_of(daemon, "exclusive")) == 1
     assert not list(source.rglob("*.pyc"))
-    assert len(events(log, "plugin.registered")) >= 2
+    assert len(events(log, "session.registered")) >= 2
 
 
 def test_an_external_plugin_is_not_too_late(
@@ -161,6 +161,6 @@ def test_an_external_plugin_is_not_too_late(
         busy.lift()
 
         assert len(start_of(daemon, "exclusive")) == 1
-        assert len(plugin.events("plugin.registered")) == 1
+        assert len(plugin.events("session.registered")) == 1
         assert plugin.events("session.failed") == []
         assert not list(source.rglob("*.pyc"))

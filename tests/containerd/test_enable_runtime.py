@@ -101,7 +101,7 @@ def test_plugins_register_with_the_stock_configuration(
     # It waits until NRI is served.
     node.start()
     with PluginProcess.resource_policy(node.layout.nri_socket, tmp_path / "log") as p:
-        configured = p.events("plugin.synchronized")
+        configured = p.events("session.synchronized")
 
     assert len(configured) == 1
     assert node.nri() == before | {

@@ -201,7 +201,7 @@ def test_a_plugin_that_is_too_late_loses_the_container_and_comes_back(
     arguments = (str(script), str(containerd.layout.nri_socket), str(seconds))
     with PluginProcess(arguments, tmp_path / "log") as plugin:
         slow = start(containerd, "slow", Resources.best_effort())
-        plugin.wait_for("plugin.synchronized", 2)
+        plugin.wait_for("session.synchronized", 2)
         quick = start(containerd, "quick", Resources.best_effort())
 
         touched = [
@@ -222,7 +222,7 @@ def test_a_handler_that_waits_too_long_is_answered_for_in_time(
 
         assert "TOUCHED=safely" in container.exec("env").splitlines()
         assert len(plugin.events("handler.overran")) == 1
-        assert len(plugin.events("plugin.registered")) == 1
+        assert len(plugin.events("session.registered")) == 1
 
 
 def plugin_pids(layout: Layout) -> dict[str, int]:

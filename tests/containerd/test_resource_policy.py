@@ -140,10 +140,10 @@ def test_a_killed_containerd_gets_its_plugin_back(
     shared = start_shared(containerd, "shared")
     exclusive = start_exclusive(containerd, "exclusive", MANY)
     own = cpus_of(exclusive)
-    times = len(plugin.events("plugin.synchronized"))
+    times = len(plugin.events("session.synchronized"))
     containerd.kill()
     containerd.start()
-    plugin.wait_for("plugin.synchronized", times + 1)
+    plugin.wait_for("session.synchronized", times + 1)
     during = cpus_of(exclusive), cpus_of(shared)
     exclusive.stop()
 

@@ -23,7 +23,7 @@ async def collect(lines: AsyncIterator[bytes]) -> list[dict[str, Any]]:
 def noted(count: int, max_weight: int = 20_000) -> History:
     history = History(max_weight, lambda: 0)
     for number in range(count):
-        history.note("session.lost", why=f"{number}")
+        history.note("session.ended", why=f"{number}")
     return history
 
 
@@ -32,8 +32,8 @@ async def test_those_after_a_number_are_reported() -> None:
 
     assert lines == [
         {"apiVersion": "control.nri/v1", "kind": "EventList", "first": 1, "last": 3},
-        {"number": 2, "kind": "session.lost", "why": "1"},
-        {"number": 3, "kind": "session.lost", "why": "2"},
+        {"number": 2, "kind": "session.ended", "why": "1"},
+        {"number": 3, "kind": "session.ended", "why": "2"},
     ]
 
 
@@ -71,7 +71,7 @@ async def test_a_follower_that_reads_slowly_finds_a_gap() -> None:
     await anext(lines)
     await anext(lines)
     for number in range(10):
-        history.note("drift", word=str(number))
+        history.note("drift.cleared", word=str(number))
     text = (await anext(lines)).splitlines()
     await lines.aclose()  # type: ignore[attr-defined]  # a generator is behind it
 
@@ -116,7 +116,7 @@ async def test_a_follower_that_left_waits_for_nothing(tmp_path: Path) -> None:
 async def test_more_than_is_sent_at_once_is_reported_whole(tmp_path: Path) -> None:
     parts = make_parts()
     for number in range(250):
-        parts.history.note("drift", word=str(number))
+        parts.history.note("drift.cleared", word=str(number))
     async with asking(parts, tmp_path) as client:
         lines = await asyncio.to_thread(lambda: list(client.lines("/v1/events")))
 

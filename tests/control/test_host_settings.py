@@ -106,7 +106,7 @@ async def test_classes_are_reported_with_owners_and_values(tmp_path: Path) -> No
         f"interrupts by annotation {IRQ_KEY}",
     ]
     status = render_status(state)
-    assert "host           21 files set, 1 interrupts placed" in status
+    assert "host           21 files set, 1 interrupt placed" in status
     assert "quiet      0-1,3-5,7  0           scaling_max_freq" in status
     assert "  host     CPU 2,6: CPU class fast" in render_explanation(explained)
 

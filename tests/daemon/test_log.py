@@ -193,7 +193,7 @@ async def test_a_reader_that_stops_costs_no_answer_and_lines_are_reported(
     lost = sum(one["lines"] for one in reports)
     assert lost == found["nri_resmgr_log_lines_lost_total"] > 0
     assert reports[0]["why"] == "the destination hangs"
-    assert "plugin.registered" in events  # the first lines are kept
+    assert "session.registered" in events  # the first lines are kept
 
 
 async def test_a_reader_that_stops_does_not_keep_it_from_its_end(

@@ -114,7 +114,7 @@ async def test_what_makes_no_sense_is_set_aside(
 
     aside = tmp_path / "state" / f"{CHECKPOINT_NAME}.bad-1"
     assert logged["why"].startswith(why)
-    assert (logged["now"], aside.read_bytes()) == (str(aside), content)
+    assert (logged["moved_to"], aside.read_bytes()) == (str(aside), content)
     assert after == before
 
 
@@ -162,10 +162,10 @@ async def test_another_policy_begins_with_where_containers_run(tmp_path: Path) -
             after = some.cpus()
             logged = await some.says("state.of-other-policy")
 
-    own = ("ctr-web-0", "ctr-db-0")
+    own, kinds = ("ctr-web-0", "ctr-db-0"), ("TopologyAwarePolicy", "StaticPolicy")
     assert ended.value.exit_status == 2
     assert "StaticPolicy cannot follow TopologyAwarePolicy" in str(ended.value)
-    assert (logged["was"], logged["now"]) == ("TopologyAwarePolicy", "StaticPolicy")
+    assert (logged["saved_kind"], logged["kind"]) == kinds
     assert [after[key] for key in own] == [before[key] for key in own]
 
 

@@ -49,7 +49,7 @@ async def test_it_is_alive_and_not_ready_until_there_is_a_runtime(
         ready, why = await asyncio.to_thread(probed, endpoint, "/readyz")
         await runtime.start()
         await asyncio.wait_for(runtime.synchronized(IDENTITY), 60)
-        await daemon.line("plugin.synchronized")
+        await daemon.line("session.synchronized")
         at_last = await asyncio.to_thread(probed, endpoint, "/readyz")
     finally:
         process.terminate()

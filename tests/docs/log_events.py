@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeGuard
 
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES, DecisionLog
 from tests.docs.markdown import code, codes, table
@@ -28,8 +28,6 @@ def log_events(_: str) -> str:
     """Write every event with its levels, the components that log it, its fields."""
     rows: dict[str, list[Logged]] = {}
     for one in (*logged(), *_decisions()):
-        if not one.event:
-            continue
         rows.setdefault(one.event, []).append(one)
     return table(
         ("event", "level", "component", "fields"),
@@ -45,17 +43,35 @@ def log_events(_: str) -> str:
     )
 
 
+def event_names() -> set[str]:
+    """Return the names of all events of the log."""
+    return {one.event for one in (*logged(), *_decisions())}
+
+
 def logged() -> Iterator[Logged]:
-    """Find the calls of the loggers of modules; an event that is computed is empty."""
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        component = ".".join(path.relative_to(_PACKAGE).with_suffix("").parts)
-        component = component.removesuffix(".__init__")
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        names = dict(_named_constants(tree))
+    """Find the lines of the loggers of modules, as far as their names are literals."""
+    for component, tree in _modules():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                for event in _events(node, names):
-                    yield Logged(event, _level(node), component, _fields(node))
+            if not (isinstance(node, ast.Call) and _is_level(node.func)):
+                continue
+            if (event := _literal(node)) is not None:
+                yield Logged(event, node.func.attr, component, _fields(node))
+
+
+def components_of_computed() -> set[str]:
+    """Name the components that log events whose names are no literals."""
+    return {component for component, tree in _modules() if any(computed(tree))}
+
+
+def computed(tree: ast.AST) -> Iterator[ast.expr]:
+    """Find lines whose event is computed, and methods of loggers under other names."""
+    nodes = list(ast.walk(tree))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    yield from (one for one in calls if _is_level(one.func) and _literal(one) is None)
+    called = {one.func for one in calls}
+    for node in nodes:
+        if isinstance(node, ast.expr) and node not in called and _is_level(node):
+            yield node
 
 
 def _decisions() -> Iterator[Logged]:
@@ -65,43 +81,28 @@ def _decisions() -> Iterator[Logged]:
         yield Logged(name, "info", component, ())
 
 
-def _named_constants(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
-    """Find variables that are one of some texts."""
-    for node in ast.walk(tree):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                if found := _texts(value):
-                    yield name, found
+def _modules() -> Iterator[tuple[str, ast.Module]]:
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        component = ".".join(path.relative_to(_PACKAGE).with_suffix("").parts)
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        yield component.removesuffix(".__init__"), tree
 
 
-def _texts(value: ast.expr) -> list[str]:
-    match value:
-        case ast.Constant(value=str() as text):
-            return [text]
-        case ast.IfExp(body=one, orelse=other):
-            return [*_texts(one), *_texts(other)]
-        case _:
-            return []
-
-
-def _events(call: ast.Call, names: Mapping[str, list[str]]) -> list[str]:
-    function = call.func
-    is_log = (
+def _is_level(function: ast.expr) -> TypeGuard[ast.Attribute]:
+    return (
         isinstance(function, ast.Attribute)
         and function.attr in _LEVELS
         and isinstance(function.value, ast.Name)
         and function.value.id == "log"
     )
-    if not is_log or not call.args:
-        return []
-    event = call.args[0]
-    found = names.get(event.id) if isinstance(event, ast.Name) else _texts(event)
-    return found or [""]
 
 
-def _level(call: ast.Call) -> str:
-    assert isinstance(call.func, ast.Attribute)
-    return call.func.attr
+def _literal(call: ast.Call) -> str | None:
+    match call.args:
+        case [ast.Constant(value=str(event))]:
+            return event
+        case _:
+            return None
 
 
 def _fields(call: ast.Call) -> tuple[str, ...]:

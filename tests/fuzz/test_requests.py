@@ -120,7 +120,7 @@ def test_numbers_that_are_none_are_refused(served: Served, query: str) -> None:
 
 def test_what_has_said_all_still_reads_all(served: Served) -> None:
     for _ in range(1000):  # in several pieces
-        served.parts.history.note("drift")
+        served.parts.history.note("drift.cleared")
     answer = served.answer_to(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
 
     assert answer is not None

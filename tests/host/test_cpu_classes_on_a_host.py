@@ -14,7 +14,7 @@ from nri_resmgr.classes.cpu.desired import desired
 from nri_resmgr.classes.cpu.facts import CpuKnobFacts
 from nri_resmgr.host.knobs.cpu import read_cpu_knobs
 from nri_resmgr.host.knobs.journal import KnobJournal
-from nri_resmgr.host.knobs.knobs import Knobs, open_knobs
+from nri_resmgr.host.knobs.knobs import Knobs
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.state_dir import StateDir
@@ -31,6 +31,7 @@ from tests.host.cpu_trees import (
     intel_pstate,
     write,
 )
+from tests.host.knobs_on_disk import knobs_on_disk
 
 cpus = CpuSet.parse
 DRIVERS = [
@@ -61,7 +62,7 @@ def test_a_class_is_in_the_files_of_its_cpus_and_of_no_others(tmp_path: Path) ->
     tree, before = HostTree(root), contents(root)
     facts = read_cpu_knobs(tree, read_machine(tree))
     state = StateDir.open(str(tmp_path / "state"))
-    knobs = open_knobs(root, state)
+    knobs = knobs_on_disk(root, state)
 
     knobs.apply(desired(BOTH, {"fast": cpus("1"), "slow": cpus("2")}, facts))
     changed = {path: t for path, t in contents(root).items() if before[path] != t}
@@ -76,7 +77,7 @@ def test_a_class_is_in_the_files_of_its_cpus_and_of_no_others(tmp_path: Path) ->
     }
 
     # It ends without a word; the next one claims less.
-    successor = open_knobs(root, state)
+    successor = knobs_on_disk(root, state)
     successor.apply(desired(BOTH, {"slow": cpus("2")}, facts))
     left = {path: t for path, t in contents(root).items() if before[path] != t}
     assert left == {path: t for path, t in changed.items() if "policy2" in path}

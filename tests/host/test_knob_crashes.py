@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.host.knobs.knobs import open_knobs
 from nri_resmgr.host.state_dir import StateDir
 from tests.host.knob_kernel import DEFAULT, GOVERNOR, IRQ, MAX, MIN
+from tests.host.knobs_on_disk import knobs_on_disk
 
 pytestmark = pytest.mark.process
 
@@ -72,7 +72,7 @@ def test_a_kill_at_any_write_leaves_nothing_behind(
 ) -> None:
     ended = run(root, left, when)
     state = StateDir.open(f"{root.parent}/state")
-    report = open_knobs(root, state).apply({})
+    report = knobs_on_disk(root, state).apply({})
     state.close()
 
     assert ended.returncode == -signal.SIGKILL, ended.stderr
@@ -90,7 +90,7 @@ def test_the_writes_are_as_many_as_there_are_kills(root: Path) -> None:
 def test_what_is_desired_again_after_a_kill_is_not_put_back(root: Path) -> None:
     run(root, 5, "late")
     state = StateDir.open(f"{root.parent}/state")
-    report = open_knobs(root, state).apply(WISHES[0])
+    report = knobs_on_disk(root, state).apply(WISHES[0])
     state.close()
 
     assert host(root) == ORIGINALS | WISHES[0]

@@ -52,7 +52,7 @@ def test_cpus_are_handed_down_before_and_taken_after_a_partition() -> None:
     assert str(host.effective("k/p/a")) == "2-3"
 
     host.writes.clear()
-    writer.end_all()
+    writer.apply(())
     assert host.writes == [
         ("k/p/a/cpuset.cpus.partition", "member"),
         ("k/p/a/cpuset.cpus.exclusive", ""),
@@ -107,7 +107,7 @@ def test_cpus_of_other_programs_stay_in_the_same_files() -> None:
 
     assert host.exclusive() == {"k": "2,5-6", "k/p": "2", "k/p/a": "2"}
 
-    writer.end_all()
+    writer.apply(())
     assert host.exclusive() == {"k": "5-6"}
 
 
@@ -117,7 +117,7 @@ def test_a_partition_of_another_program_is_left_alone() -> None:
     host.write(f"{TOP}/k/cpuset.cpus.partition", "root")
     writer = PartitionWriter(host, None)
     writer.apply([wish("k/p/a", "2-3")])
-    writer.end_all()
+    writer.apply(())
 
     assert host.read(f"{TOP}/k/cpuset.cpus.partition") == "root"
     assert host.exclusive() == {"k": "2-6"}
@@ -199,7 +199,7 @@ def test_a_partition_without_its_cpus_is_made_again(*, is_older: bool) -> None:
     assert host.exclusive() == dict.fromkeys(("k", "k/p", "k/p/a"), "2-3")
 
     host.write(f"{TOP}/k/cpuset.cpus.exclusive", "")
-    writer.end_all()
+    writer.apply(())
     assert host.read(f"{TOP}/k/p/a/cpuset.cpus.partition") == "member"
     assert not host.exclusive()
 
@@ -220,7 +220,7 @@ def test_the_next_process_ends_what_one_has_left(tmp_path: Path) -> None:
         ("k/p/cpuset.cpus.exclusive", ""),
         ("k/cpuset.cpus.exclusive", "3,6"),
     ]
-    after.end_all()
+    after.apply(())
     assert host.exclusive() == {"k": "6"}
     assert state.read("partitions") is None
     state.close()
@@ -263,7 +263,7 @@ def test_wherever_cpus_go_they_are_exclusive_and_come_back(
         for one, each in cpus.items():
             assert host.effective(one) == CpuSet.of(*each)
         assert host.effective("sys") == CPUS - CpuSet.of(*placed)
-    writer.end_all()
+    writer.apply(())
 
     assert host.exclusive() == ({"k": before} if before else {})
     assert host.effective("sys") == CPUS

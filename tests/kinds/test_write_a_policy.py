@@ -169,7 +169,7 @@ async def test_it_follows_and_precedes_other_policies(
         under_default = some.cpus()
         async with some.daemon(*packed(some, installed)):
             await some.says("node.synchronized")
-            assert (await some.says("state.of-other-policy"))["now"] == "PackedPolicy"
+            assert (await some.says("state.of-other-policy"))["kind"] == "PackedPolicy"
             under_packed = some.cpus()
         async with some.daemon():
             await some.says("node.synchronized")

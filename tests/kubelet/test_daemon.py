@@ -95,7 +95,7 @@ async def test_status_and_explain_show_where_amounts_are_from(tmp_path: Path) ->
             service.put(web())
             await asked.becomes("kubelet")
             text = render_status(asked.state)
-            assert "v1alpha1.Pods in use: 1 pods known" in text
+            assert "v1alpha1.Pods in use: 1 pod known" in text
             assert "requests       1 by kubelet (exact)" in text
             assert "source   kubelet, exact" in await asked.explanation()
 

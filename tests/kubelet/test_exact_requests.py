@@ -57,7 +57,7 @@ async def run(node: Node, one: core.Pod, source: str) -> None:
         node.service.is_young = source == "kubelet, later"
         if source == "kubelet":
             node.service.put(one)
-            await until(lambda: "1 pods" in node.pods.details())
+            await until(lambda: "1 pod known" in node.pods.details())
     await node.run(one, annotated(one) if source == "annotation" else {})
     if source == "kubelet, later":
         assert node.spec(one, one.spec.containers[0].name).source == "oci"
@@ -97,7 +97,7 @@ async def test_the_pod_is_placed_as_a_whole_before_its_containers(
         one = hard_pod()
         if source == "kubelet":
             node.service.put(one)
-            await until(lambda: "1 pods" in node.pods.details())
+            await until(lambda: "1 pod known" in node.pods.details())
         await node.sandbox(one, annotated(one) if source == "annotation" else {})
         if source == "kubelet, later":
             assert snapshot_of(node.plugin).reservations == ()

@@ -68,7 +68,7 @@ async def test_a_deleted_pod_is_known_until_the_runtime_has_removed_it(
 
         await node.runtime.stop_pod("uid-1")
         await node.runtime.remove_pod("uid-1")
-        assert "1 pods" in node.pods.details()
+        assert "1 pod known" in node.pods.details()
 
 
 async def test_a_pod_without_containers_replaces_nothing(tmp_path: Path) -> None:

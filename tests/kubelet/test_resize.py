@@ -34,7 +34,7 @@ def in_force(desired: core.Pod, cpus: int, allocated: int) -> core.Pod:
 async def started(node: Node, cpus: int) -> core.Pod:
     one = in_force(guaranteed(cpus), cpus, cpus)
     node.service.put(one)
-    await until(lambda: "1 pods" in node.pods.details())
+    await until(lambda: "1 pod known" in node.pods.details())
     await node.run(one)
     assert node.has(one, "web", source=RequestOrigin.KUBELET, request=1000 * cpus)
     return one
@@ -93,7 +93,7 @@ async def test_a_resize_that_no_cgroup_value_shows_follows_the_kubelet(
 
         one = burstable("1Gi")
         node.service.put(one)
-        await until(lambda: "1 pods" in node.pods.details())
+        await until(lambda: "1 pod known" in node.pods.details())
         await node.run(one)
 
         node.service.put(burstable("1025Mi"))
@@ -126,7 +126,7 @@ async def test_a_memory_request_that_the_kubelet_defers_is_not_in_force(
             status("web", {"cpu": "1", "memory": "1024Mi"})
         )
         node.service.put(one)
-        await until(lambda: "1 pods" in node.pods.details())
+        await until(lambda: "1 pod known" in node.pods.details())
         await node.run(one)
 
         assert node.has(one, "web", memory_request=1024 << 20)

@@ -11,6 +11,7 @@ import yaml
 
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import parse_config
+from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.scenario.read import KINDS, document_of, read_scenario
 from nri_resmgr.scenario.steps import Scenario, Step
@@ -76,7 +77,7 @@ class Story:
     def read(cls, path: Path) -> Story:
         """Read the story of a file."""
         text, kind = path.read_text(encoding="utf-8"), KINDS[path.parent.name]
-        scenario = read_scenario(text, *WANTED, *_REMARKS, kind=kind)
+        scenario = read_scenario(parse_yaml(text), *WANTED, *_REMARKS, kind=kind)
         # Read a second time, so fast: there are hundreds.
         written = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
         document = scenario.document or document_of(kind)

@@ -66,7 +66,7 @@ class PluginProcess:
 
     def start(self) -> None:
         """Start it and wait until the runtime has synchronized it."""
-        before = len(self.events("plugin.synchronized"))
+        before = len(self.events("session.synchronized"))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 (sys.executable, *self._arguments),
@@ -76,7 +76,7 @@ class PluginProcess:
             )
         if self._within is not None:
             self._within.add(self._process.pid)
-        self.wait_for("plugin.synchronized", before + 1)
+        self.wait_for("session.synchronized", before + 1)
 
     @property
     def pid(self) -> int:

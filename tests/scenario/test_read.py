@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.config import BadSetting, BadSyntax
+from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.read import read_scenario
 from nri_resmgr.scenario.rows import ContainerRow
@@ -68,7 +69,7 @@ def test_a_scenario_is_read_to_the_letter() -> None:
         qos=QosClass.BURSTABLE, request=MilliCpus(1500), limit=MilliCpus(2000)
     )
 
-    assert read_scenario(WHOLE) == Scenario(
+    assert read_scenario(parse_yaml(WHOLE)) == Scenario(
         "2s4c2t",
         document({"reservedResources": {"cpu": 1}}),
         (
@@ -150,7 +151,7 @@ def test_a_scenario_is_read_to_the_letter() -> None:
 )
 def test_a_mistake_is_reported_with_its_place(text: str, sentence: str) -> None:
     with pytest.raises(BadSetting) as raised:
-        read_scenario(text)
+        read_scenario(parse_yaml(text))
 
     assert sentence in str(raised.value)
 
@@ -228,7 +229,8 @@ def test_a_deployment_makes_pods_as_kubernetes_would() -> None:
 def test_a_pod_has_the_class_that_kubernetes_gives_it(
     containers: str, qos: QosClass
 ) -> None:
-    (step,) = read_scenario(f"story: [{{run: p, containers: {containers}}}]").steps
+    text = f"story: [{{run: p, containers: {containers}}}]"
+    (step,) = read_scenario(parse_yaml(text)).steps
 
     assert isinstance(step, RunPods)
     assert {row.qos for row in step.containers.values()} == {qos}

@@ -28,6 +28,12 @@ DB = """
     containers: [{name: db, limits: {cpu: %s, memory: 1Gi}}]
 """
 
+RESERVES = "{reservedResources: {cpu: 'cpuset:0'}}"
+
+# Specs of all kinds that have pools.
+SPECS = {kind: RESERVES for kind in KINDS.values() if kind != "NonePolicy"}
+SPECS["StaticPoolsPolicy"] = "{}"  # its reserved CPUs would be another pool
+
 
 def found(story: str, spec: str = "{}", machine: str = MACHINE) -> Findings:
     scenario = read_workload(f"spec: {spec}\nstory:{story}")
@@ -41,7 +47,7 @@ def where(one: Findings) -> dict[str, str]:
 
 
 def test_pods_are_placed_and_the_rest_is_counted() -> None:
-    now = found(WEB + DB % 2, "{reservedResources: {cpu: 'cpuset:0'}}")
+    now = found(WEB + DB % 2, RESERVES)
 
     assert where(now) == {"default/web/app": "6-7", "default/db/db": "4-5"}
     # 1-3 are free, and of 6-7 what half a CPU of web leaves.
@@ -52,7 +58,7 @@ def test_pods_are_placed_and_the_rest_is_counted() -> None:
 
 
 def test_what_lies_across_nodes_and_beside_others_is_named() -> None:
-    now = found(DB % 5, "{reservedResources: {cpu: 'cpuset:0'}}")
+    now = found(DB % 5, RESERVES)
 
     (db,) = now.placements
     assert now.spread.nodes == now.spread.sockets == ("default/db/db",)
@@ -69,6 +75,20 @@ def test_what_is_refused_is_reported_and_the_others_go_on() -> None:
     assert [(one.step, one.title) for one in now.refusals] == [(0, "default/db/db")]
     assert "asks for 40 exclusive CPUs" in now.refusals[0].why
     assert list(where(now)) == ["default/web/app"]
+
+
+@pytest.mark.parametrize("kind", SPECS)
+def test_a_placement_names_the_pool_that_lists_it(kind: str) -> None:
+    story = """
+  - {create: db, guaranteed: 2}
+  - {create: web, burstable: 500m}
+  - {create: dns, burstable: 100m, namespace: kube-system}
+"""
+    now = found(story, f"{SPECS[kind]}\nkind: {kind}")
+    listed = {key: pool.name for pool in now.pools for key in pool.containers}
+
+    assert len(listed) == len(now.placements) == 3
+    assert {one.id: one.pool for one in now.placements} == listed
 
 
 def test_replicas_come_and_go_together() -> None:
@@ -135,7 +155,7 @@ def test_a_step_that_cannot_happen_is_a_mistake(story: str, sentence: str) -> No
 
 
 def test_two_configurations_are_compared() -> None:
-    one = found(DB % 2, "{reservedResources: {cpu: 'cpuset:0'}}")
+    one = found(DB % 2, RESERVES)
     two = found(DB % 2, "{reservedResources: {cpu: 'cpuset:4'}}")
 
     changes = changes_between(one, two)

@@ -64,11 +64,36 @@ def late_imports() -> int:
     return sum(1 for module in modules().values() for _ in late_imports_of(module.tree))
 
 
-def late_imports_of(tree: ast.AST) -> Iterator[ast.AST]:
+def late_imports_of(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
     """Find the statements that import inside of functions."""
     for node in _inner(tree, within=False):
         if isinstance(node, ast.Import | ast.ImportFrom):
             yield node
+
+
+def without_reason(module: Module) -> list[int]:
+    """Return the lines of late imports, and of blocks for types, without a comment.
+
+    It is on the statement or on the line above. Of several imports in a row, the first
+    one may have it for all.
+    """
+    lines = module.text.splitlines()
+    found, reasoned = [], set[int]()
+    for one in (*late_imports_of(module.tree), *_blocks_for_types(module.tree)):
+        first, last = one.lineno, one.end_lineno or one.lineno
+        is_below = lines[first - 2].lstrip().startswith("#") or first - 1 in reasoned
+        if is_below or any("#" in line for line in lines[first - 1 : last]):
+            reasoned.add(last)
+        else:
+            found.append(first)
+    return found
+
+
+def _blocks_for_types(tree: ast.Module) -> Iterator[ast.If]:
+    for node in tree.body:
+        match node:
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                yield node
 
 
 def _inner(node: ast.AST, *, within: bool) -> Iterator[ast.AST]:

@@ -9,13 +9,16 @@ import pytest
 from tests.benchmarks.workload import amounts_of
 from tests.structure import crossing
 from tests.structure.source import (
+    Module,
     arrows_of_app,
     direct,
     floors,
     late_imports_of,
     length,
     lines_by_package,
+    modules,
     package_of,
+    without_reason,
 )
 
 CHAIN = frozenset({("a", "b"), ("b", "c"), ("a", "c"), ("d", "c")})
@@ -48,6 +51,36 @@ class B:
     found = [ast.unparse(one) for one in late_imports_of(ast.parse(text))]
 
     assert found == ["import e", "from g import h, i"]
+
+
+def test_late_imports_and_blocks_for_types_have_their_reasons() -> None:
+    found = {
+        name: lines for name, one in modules().items() if (lines := without_reason(one))
+    }
+
+    assert found == {}
+
+
+def test_an_import_without_reason_is_found() -> None:
+    text = """
+if TYPE_CHECKING:  # few nodes have it
+    import a
+
+if TYPE_CHECKING:
+    import b
+def f():
+    import c  # late: optional
+    import d
+    # Late: it is large.
+    from e import (
+        g,
+    )
+    from h import i
+
+    import j
+"""
+
+    assert without_reason(Module(text, ast.parse(text))) == [16, 5]
 
 
 def test_docstrings_and_blank_lines_are_no_length() -> None:

@@ -27,8 +27,8 @@ class Notes(Observer):
     def synchronized(self) -> None:
         self.lines.append("synchronized")
 
-    def lost(self, why: str) -> None:
-        self.lines.append(f"lost: {why}")
+    def ended(self, why: str) -> None:
+        self.lines.append(f"ended: {why}")
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         self.lines.append(f"{method} {Code(code).name}")
@@ -67,7 +67,7 @@ async def test_sessions_and_answers_are_reported_in_order(
         "Synchronize OK",
         "CreateContainer UNKNOWN",
         "StopContainer OK",
-        "lost: end of file",
+        "ended: end of file",
     ]
     assert all(0 < seconds < 10 for seconds in notes.seconds)
 
@@ -79,5 +79,5 @@ async def test_a_runtime_that_is_not_there_is_reported(tmp_path: Path) -> None:
         await runtime.stop()
         await until(lambda: len(notes.lines) == 6)
 
-    assert notes.lines[4] == "lost: end of file"
-    assert notes.lines[5].startswith("lost: ")
+    assert notes.lines[4] == "ended: end of file"
+    assert notes.lines[5].startswith("ended: ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Iterator
 from typing import is_typeddict
 
 import attrs
@@ -20,21 +19,10 @@ from nri_resmgr.policy.topology_aware.pools import PoolTree
 # content takes longer than is saved.
 BY_IDENTITY = {CpuIndex, PoolTree}
 
-_SKIPPED = (
-    "nri_resmgr.__main__",
-    "nri_resmgr.stub",  # the values of the wire, which attrs makes
-)
-
-
-def _modules() -> Iterator[str]:
-    for module in pkgutil.walk_packages(nri_resmgr.__path__, "nri_resmgr."):
-        if not module.name.startswith(_SKIPPED):
-            yield module.name
-
 
 def _classes() -> list[type]:
     found: dict[str, type] = {}
-    for name in _modules():
+    for _, name, _ in pkgutil.walk_packages(nri_resmgr.__path__, "nri_resmgr."):
         module = importlib.import_module(name)
         for kind in vars(module).values():
             if inspect.isclass(kind) and kind.__module__ == name:

@@ -38,11 +38,22 @@ class ProblemLog:
             if len(self._logged) >= _MOST_LOGGED:
                 self._logged.clear()
             self._logged.add(logged)
-            log.warning(
-                "annotation.misspelled" if one.read else "annotation.ignored",
-                pod=pod,
-                container=container,
-                key=one.key,
-                value=shortened(one.value, SHOWN),
-                why=one.why,
-            )
+            key, value, why = one.key, shortened(one.value, SHOWN), one.why
+            if one.read:
+                log.warning(
+                    "annotation.misspelled",
+                    pod=pod,
+                    container=container,
+                    key=key,
+                    value=value,
+                    why=why,
+                )
+            else:
+                log.warning(
+                    "annotation.ignored",
+                    pod=pod,
+                    container=container,
+                    key=key,
+                    value=value,
+                    why=why,
+                )

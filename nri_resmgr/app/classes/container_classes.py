@@ -86,22 +86,25 @@ class ContainerClasses:
             # The configurations of some policies have no such classes.
             has_classes=bool(getattr(config, "scheduling_classes", None)),
         )
-        # Imported late, here and below: few nodes are configured so.
         if config.interrupts != ("*",) and tree is not None:
+            # Late: few nodes limit which interrupts are placed.
             from nri_resmgr.app.classes.interrupts import InterruptCheck
 
             yield InterruptCheck(config.interrupts, tree)
         is_allowed = config.isolation
         yield IsolationSetter(context.policy, machine, tree, is_allowed=is_allowed)
         if context.policy.sets_environment:
+            # Late: few policies set variables of containers.
             from nri_resmgr.app.classes.environment import EnvironmentSetter
 
             yield EnvironmentSetter(runtime, context.policy)
         if config.rdt is not None and config.rdt.assigns:
+            # Late: few nodes use RDT classes.
             from nri_resmgr.app.classes.rdt.setter import RdtSetter
 
             yield RdtSetter(config.rdt, runtime, context.policy, context.hosts.rdt)
         if config.blockio is not None:
+            # Late: few nodes use block I/O classes.
             from nri_resmgr.app.classes.blockio.setter import BlockIoSetter
 
             writer = context.hosts.blockio_writer

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nri_resmgr.host.tree import Tree
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few nodes have classes
     from nri_resmgr.app.classes.blockio.host import BlockIoHost
     from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
     from nri_resmgr.app.classes.limits.values import LimitHost

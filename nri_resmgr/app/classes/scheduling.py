@@ -125,7 +125,7 @@ class SchedulingSetter(ClassSetter):
         if what not in self._logged:
             self._logged.add(what)
             log.warning(
-                "scheduling.not-in-force",
+                "scheduling.ineffective",
                 what=what,
                 why=f"NRI {level} of {self._runtime} cannot set it, {since} could",
             )

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from nri_resmgr.app.configuration.status import Document, WouldChange
+from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import EventLog
+from nri_resmgr.values.counts import count_text
 
 MOST_SHOWN: Final = 100
 """Containers of a trial that have an event of their own."""
@@ -49,7 +51,7 @@ class TrialEvents:
         """Note that no document is tried any more."""
         self._document = None
 
-    def _note(self, kind: str, title: str, why: str) -> None:
+    def _note(self, kind: EventKind, title: str, why: str) -> None:
         if self.events is not None:
             self.events.note(kind, title, why)
 
@@ -57,7 +59,7 @@ class TrialEvents:
 def _summary(count: int) -> str:
     if not count:
         return "would change no container"
-    what = "1 container" if count == 1 else f"{count} containers"
+    what = count_text(count, "container")
     first = f"; the first {MOST_SHOWN} follow" if count > MOST_SHOWN else ""
     return f"would change {what}{first}"
 

@@ -172,7 +172,11 @@ class HostWriter:
 
 def _log_set_aside(journal: KnobJournal | SstJournal) -> None:
     if path := journal.set_aside:
-        log.error("host.journal-set-aside", path=path, so="recorded changes stay")
+        log.error(
+            "host.journal-set-aside",
+            moved_to=path,
+            effect="changes that it recorded are not restored",
+        )
 
 
 def _is_exclusive(path: str) -> bool:

@@ -43,7 +43,7 @@ class Metrics(DecisionObserver, Observer):
         self._drift: Counter[str] = Counter()
         self._updates = 0
         self._sessions = 0
-        self._lost = 0
+        self._ended = 0
         self._open = 0
         self._idle_until = monotonic()
         self.is_registered = False
@@ -79,9 +79,9 @@ class Metrics(DecisionObserver, Observer):
         """Note that the session is synchronized."""
         self.is_synchronized = True
 
-    def lost(self, why: str) -> None:  # noqa: ARG002 - the log has the reasons
+    def ended(self, why: str) -> None:  # noqa: ARG002 - the log has the reasons
         """Count a lost session; its open requests are dropped."""
-        self._lost += 1
+        self._ended += 1
         self._open = 0
         self.is_registered = self.is_synchronized = False
 
@@ -129,7 +129,7 @@ class Metrics(DecisionObserver, Observer):
         yield _by_word(table.DRIFT, self._drift)
         yield single(table.UPDATES, self._updates)
         yield single(table.SESSIONS, self._sessions)
-        yield single(table.SESSIONS_LOST, self._lost)
+        yield single(table.SESSIONS_ENDED, self._ended)
         yield single(table.CONNECTED, int(self.is_registered))
         yield single(table.SYNCHRONIZED, int(self.is_synchronized))
 

@@ -16,7 +16,7 @@ from nri_resmgr.classes.isolation.aspects import aspects_of
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import HostError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few nodes have these
     from nri_resmgr.app.background.reconciler import Reconciler
     from nri_resmgr.app.classes.hosts import ClassHosts
     from nri_resmgr.app.classes.rdt.host import RdtHost

@@ -122,8 +122,8 @@ VERIFICATION_SECONDS: Final = _gauge(
 SESSIONS: Final = _counter(
     "nri_resmgr_sessions_total", "Started sessions with a runtime."
 )
-SESSIONS_LOST: Final = _counter(
-    "nri_resmgr_sessions_lost_total", "Sessions that ended or could not start."
+SESSIONS_ENDED: Final = _counter(
+    "nri_resmgr_sessions_ended_total", "Sessions that ended or could not begin."
 )
 CONNECTED: Final = _gauge(
     "nri_resmgr_connected", "1 if the plugin is registered and configured, else 0."

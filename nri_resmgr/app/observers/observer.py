@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 import msgspec
 
 from nri_resmgr.app.observers.after_reply import Steps
+from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event
@@ -69,5 +70,7 @@ class DecisionObserver:
 class EventLog(Protocol):
     """Takes events for the control socket; the `History` is one."""
 
-    def note(self, kind: str, title: str = "", why: str = "", word: str = "") -> None:
+    def note(
+        self, kind: EventKind, title: str = "", why: str = "", word: str = ""
+    ) -> None:
         """Note an event that is no decision."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from nri_resmgr.app.observers.after_reply import Steps
+from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import Reason, Rule
@@ -29,7 +30,7 @@ from nri_resmgr.policy.events import (
 
 log = Logger(__name__)
 
-EVENT_NAMES: Final[dict[type, str]] = {
+EVENT_NAMES: Final[dict[type, EventKind]] = {
     PodCreated: "pod.placed",
     PodOverhead: "pod.overhead",
     Created: "container.placed",

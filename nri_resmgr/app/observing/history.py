@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.app.observers.after_reply import Steps
+from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.observers.refusals import RefusalCounts
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES
@@ -52,7 +53,7 @@ class Row(msgspec.Struct, frozen=True):
     Attributes:
         number: Counts from 1 without gaps.
         time: UNIX nanoseconds.
-        kind: The name of the log event: ``container.placed``.
+        kind: Its name: ``container.placed``.
         reasons: The reasons of a decision, one per container.
         updates: Updates of other containers in the same decision.
         title: ``namespace/pod/container``, where there are no reasons.
@@ -63,7 +64,7 @@ class Row(msgspec.Struct, frozen=True):
 
     number: int
     time: int
-    kind: str
+    kind: EventKind
     reasons: tuple[Reason, ...] = ()
     updates: tuple[PinUpdate, ...] = ()
     title: str = ""
@@ -148,7 +149,7 @@ class History(DecisionObserver):
         """Yield the last decision on each removed container, latest first."""
         return (changes[-1] for changes in reversed(self._removed.values()))
 
-    def rows_of_kind(self, kind: str) -> tuple[Row, ...]:
+    def rows_of_kind(self, kind: EventKind) -> tuple[Row, ...]:
         """Return the rows of a kind, oldest first."""
         return tuple(row for row in self._rows if row.kind == kind)
 
@@ -209,7 +210,7 @@ class History(DecisionObserver):
 
     def note(
         self,
-        kind: str,
+        kind: EventKind,
         title: str = "",
         why: str = "",
         word: str = "",

@@ -28,8 +28,9 @@ class SessionTracker(Observer):
     Attributes:
         number: Counts sessions from 1; 0 before the first.
         since: The time of the last change of state, UNIX nanoseconds.
-        lost_at: The end of the last session; 0 if none ended.
-        lost_why: The reason for its end.
+        ended_at: The end of the last session, or of the last attempt to begin one, UNIX
+            nanoseconds; 0 before there was any.
+        ended_why: The reason for it.
     """
 
     def __init__(self, history: History, now: Callable[[], int] = time.time_ns) -> None:
@@ -38,8 +39,8 @@ class SessionTracker(Observer):
         self.number = 0
         self.state = SessionState.DISCONNECTED
         self.since = now()
-        self.lost_at = 0
-        self.lost_why = ""
+        self.ended_at = 0
+        self.ended_why = ""
 
     @property
     def is_synchronized(self) -> bool:
@@ -58,13 +59,17 @@ class SessionTracker(Observer):
         self._enter(SessionState.SYNCHRONIZED)
         self._history.note("session.synchronized")
 
-    def lost(self, why: str) -> None:
+    def ended(self, why: str) -> None:
         """The session has ended, or could not begin; one note for equal attempts."""
-        if self.state is SessionState.DISCONNECTED and self.lost_why == why:
+        was_open = self.state is not SessionState.DISCONNECTED
+        if not was_open and self.ended_why == why:
             return
         self._enter(SessionState.DISCONNECTED)
-        self.lost_at, self.lost_why = self.since, why
-        self._history.note("session.lost", why=why)
+        self.ended_at, self.ended_why = self.since, why
+        if was_open:
+            self._history.note("session.ended", why=why)
+        else:
+            self._history.note("session.failed", why=why)
 
     def _enter(self, state: SessionState) -> None:
         self.state, self.since = state, self._now()

@@ -28,6 +28,7 @@ from nri_resmgr.policy.podpools import (
 )
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.counts import count_text
 
 
 class PodpoolsKind(PolicyKind[PodpoolsPolicyConfig]):
@@ -97,7 +98,8 @@ def _count(pool: PodpoolConfig, size: int) -> int:
         case InstanceUnit.CPUS:
             if pool.amount > size:
                 raise BadSetting(
-                    f"{pool.path}.instances", f"there are only {size} CPUs for pools"
+                    f"{pool.path}.instances",
+                    f"pools have only {count_text(size, 'CPU')}",
                 )
             return pool.amount // pool.cpus
 
@@ -107,8 +109,8 @@ def _take(pool: PodpoolConfig, free: CpuSet, machine: Machine) -> CpuSet:
         left = f"{len(free)} ({free})" if free else "none"
         raise BadSetting(
             f"{pool.path}.cpu",
-            f"an instance of {pool.name} needs {pool.cpus} CPUs, and of those for "
-            f"pools are left: {left}; reserve fewer, or have fewer instances",
+            f"an instance of {pool.name} needs {count_text(pool.cpus, 'CPU')}, and of "
+            f"those for pools are left: {left}; reserve fewer, or have fewer instances",
         )
     return allocate_cpus(CpuRequest(pool.cpus, free), machine).cpus
 

@@ -9,6 +9,7 @@ from nri_resmgr.config.balloon_types import BalloonTypeConfig
 from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
+from nri_resmgr.values.counts import count_text
 
 
 class ReservedCpus(msgspec.Struct, frozen=True):
@@ -51,7 +52,7 @@ def reserved_type(
 
 
 def _check_reserved_count(written: BalloonTypeConfig, count: int) -> None:
-    why = f"but reservedResources.cpu is {count} CPUs"
+    why = f"but reservedResources.cpu is {count_text(count, 'CPU')}"
     if written.min_cpus and written.min_cpus != count:
         raise BadSetting(f"{written.path}.minCPUs", f"{written.min_cpus}, {why}")
     if written.max_cpus and written.max_cpus < count:

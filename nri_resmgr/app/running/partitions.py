@@ -300,7 +300,7 @@ class Partitions:
                     title=one.title,
                     cpus=cpus,
                     why=result.why,
-                    so="all other containers leave these CPUs by their cpusets",
+                    instead="all other containers leave these CPUs by their cpusets",
                 )
         self._report_reclaim()
         self._watch_valid()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from nri_resmgr.app.background.repairs import CONTEST_PAUSE, MOST_ATTEMPTS
+from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.verification.drift import Finding, Verdict, sentence
 from nri_resmgr.log import Logger
@@ -17,10 +18,13 @@ _POSSIBLE_CAUSES: Final = (
     "NRI plugin, a manual change"
 )
 
-# Verdicts that are reported, and those that end a reported one.
-_REPORTED: Final = frozenset(
-    {Verdict.DRIFTED, Verdict.CONFINED, Verdict.OFFLINE, Verdict.UNREADABLE}
-)
+# Verdicts that are reported, with the kinds of their events; and those that end one.
+_REPORTED: Final[Mapping[Verdict, EventKind]] = {
+    Verdict.DRIFTED: "container.drifted",
+    Verdict.CONFINED: "container.confined",
+    Verdict.OFFLINE: "container.offline",
+    Verdict.UNREADABLE: "container.unreadable",
+}
 _ENDED: Final = frozenset({Verdict.AS_DECIDED, Verdict.NOT_PINNED})
 _COUNTED: Final = frozenset({Verdict.DRIFTED, Verdict.CONFINED})
 
@@ -88,11 +92,37 @@ class DriftReport:
         return "; ".join(map(str, self._suspects())) or _POSSIBLE_CAUSES
 
     def _report(self, container: str, title: str, finding: Finding) -> None:
-        name, kinds = f"container.{finding.verdict}", ",".join(finding.kinds)
-        why = finding.why or sentence(title, finding)
-        write = log.info if finding.verdict is Verdict.OFFLINE else log.warning
-        write(name, container=container, title=title, kinds=kinds, why=why)
-        self._history.note(name, title, why, kinds)
+        kinds, why = ",".join(finding.kinds), finding.why or sentence(title, finding)
+        match finding.verdict:
+            case Verdict.DRIFTED:
+                log.warning(
+                    "container.drifted",
+                    container=container,
+                    title=title,
+                    kinds=kinds,
+                    why=why,
+                )
+            case Verdict.CONFINED:
+                log.warning(
+                    "container.confined",
+                    container=container,
+                    title=title,
+                    kinds=kinds,
+                    why=why,
+                )
+            case Verdict.OFFLINE:
+                log.info(
+                    "container.offline",
+                    container=container,
+                    title=title,
+                    kinds=kinds,
+                    why=why,
+                )
+            case _:
+                log.warning(
+                    "container.unreadable", container=container, title=title, why=why
+                )
+        self._history.note(_REPORTED[finding.verdict], title, why, kinds)
         if self._count is not None and finding.verdict in _COUNTED:
             for kind in finding.kinds:
                 self._count(kind)

@@ -164,14 +164,6 @@ class PartitionWriter:
         """
         return {wish.container: self._result(wish) for wish in wishes}
 
-    def end_all(self) -> None:
-        """End all partitions of this program.
-
-        Raises:
-            HostError: A file cannot be read, or the journal not written.
-        """
-        self.apply(())
-
     def _take(self, wanted: Mapping[str, PartitionWish]) -> None:
         """Take CPUs that are not wanted any more, bottom up."""
         below = handed_down(wanted.values())

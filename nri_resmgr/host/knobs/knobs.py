@@ -8,11 +8,10 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Final
 
-from nri_resmgr.host.boot_journal import boot_of
-from nri_resmgr.host.knobs.files import WritableHostTree, WritableTree, is_same
+from nri_resmgr.host.knobs.files import WritableTree, is_same
 from nri_resmgr.host.knobs.journal import KnobJournal
 from nri_resmgr.host.knobs.report import KnobChanges, KnobDrift, KnobReport
-from nri_resmgr.host.state_dir import StateDir, StateUnusable
+from nri_resmgr.host.state_dir import StateUnusable
 from nri_resmgr.host.tree import UnreadableHostFile
 
 # Errors of interrupts that the kernel or their driver places: a retry is no use.
@@ -191,17 +190,6 @@ class Knobs:
                 is_same(path, found, text) or is_same(path, found, seen)
             ):
                 yield KnobDrift(path, text, found)
-
-
-def open_knobs(root: str | os.PathLike[str], state: StateDir) -> Knobs:
-    """Create the knobs of a host.
-
-    Raises:
-        StateUnusable: The journal cannot be read.
-        UnreadableHostFile: The id of this boot cannot be read.
-    """
-    files = WritableHostTree(root)
-    return Knobs(files, KnobJournal(state, boot_of(files)))
 
 
 def _reason(error: OSError) -> str:

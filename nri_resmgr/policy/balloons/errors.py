@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values.counts import count_text
 
 
 @dataclass(eq=False)
@@ -65,6 +66,6 @@ class BalloonShort(PolicyError):
         which = f" ({self.free})" if self.free else ""
         advice = f"; {self.advice}" if self.advice else ""
         return (
-            f"balloon {self.name} needs {self.wanted} more CPUs, free: "
+            f"balloon {self.name} needs {count_text(self.wanted, 'more CPU')}, free: "
             f"{len(self.free)}{which}{advice}"
         )

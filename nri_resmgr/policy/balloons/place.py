@@ -49,6 +49,7 @@ from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.ledger import gone_since, of_pods_there
 from nri_resmgr.values import PolicyError, format_cpus
+from nri_resmgr.values.counts import count_text
 
 Find: TypeAlias = Callable[[Search], BalloonChoice | None]
 
@@ -390,13 +391,14 @@ def refusal(search: Search) -> NoBalloonFits:
     """Build the refusal: what the balloons have, and what is free."""
     kind, state, spec = search.kind, search.state, search.spec
     balloons = [
-        f"{one.name} has {len(one.cpus)} CPUs, {format_cpus(one.load)} requested"
+        f"{one.name} has {count_text(len(one.cpus), 'CPU')}, "
+        f"{format_cpus(one.load)} requested"
         for one in state.of_type(kind.name)
     ]
     balloons = balloons or ["there is none yet"]
     # Without a free CPU the reason is clear; with some, their number is not.
     if 0 < len(state.free) < (count := _size_of_new(search)):
-        balloons.append(f"a new one needs {count} CPUs")
+        balloons.append(f"a new one needs {count_text(count, 'CPU')}")
     return NoBalloonFits(
         title=spec.title or spec.id,
         requested=format_cpus(spec.request),

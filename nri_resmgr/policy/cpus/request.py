@@ -10,6 +10,7 @@ import msgspec
 from nri_resmgr.policy.cpus.levels import COUNTED, TopologyLevel
 from nri_resmgr.policy.cpus.priorities import CpuPriority, PrioritySets
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
+from nri_resmgr.values.counts import count_text
 
 
 class CoreUse(enum.StrEnum):
@@ -124,4 +125,4 @@ class CpusExhausted(PolicyError):
 
     def __str__(self) -> str:
         which = f" ({self.free})" if self.free else ""
-        return f"wanted {self.wanted} CPUs, {len(self.free)} free{which}"
+        return f"wanted {count_text(self.wanted, 'CPU')}, {len(self.free)} free{which}"

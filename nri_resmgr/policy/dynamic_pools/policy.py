@@ -31,6 +31,7 @@ from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, PolicyError
+from nri_resmgr.values.counts import count_text
 
 
 @dataclass(eq=False)
@@ -43,7 +44,8 @@ class PoolsFull(PolicyError):
 
     def __str__(self) -> str:
         return (
-            f"with {self.title}, the requests in all pools need {self.wanted} CPUs, "
+            f"with {self.title}, the requests in all pools need "
+            f"{count_text(self.wanted, 'CPU')}, "
             f"and the pools have {self.free} together"
         )
 
@@ -308,7 +310,8 @@ class DynamicPoolsPolicy(SimplePolicy[DynamicPoolsState]):
             if name in changed:
                 was, now = len(before.cpus[name]), len(after.cpus[name])
                 busy = after.busy[name] / ONE_CPU
-                detail = f"its pool has {now} CPUs; of its {was}, {busy:.1f} were busy"
+                has = count_text(now, "CPU")
+                detail = f"its pool has {has}; of its {was}, {busy:.1f} were busy"
                 spec = after.ledger.spec_of(key)
                 yield self._reason(after, spec, pins[key], Rule.RESIZED, detail)
 

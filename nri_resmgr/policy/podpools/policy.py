@@ -26,6 +26,7 @@ from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ONE_CPU, CpuSet
+from nri_resmgr.values.counts import count_text
 
 _TOLERANCE = 10  # thousandths of a CPU: requests are rounded to shares
 
@@ -211,7 +212,8 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
         requested = self._requested(state, name)
         if requested <= ONE_CPU * len(cpus) + _TOLERANCE:
             return ""
-        return f"overbooked: {requested}m requested of {len(cpus)} CPUs in {name}"
+        have = count_text(len(cpus), "CPU")
+        return f"overbooked: {requested}m requested of {have} in {name}"
 
     def _requested(self, state: PodpoolsState, name: str) -> int:
         entries = state.ledger.entries

@@ -10,6 +10,7 @@ from nri_resmgr.policy.advice import Change, most_accepted
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.static_pools.errors import ListsShort, NoListsRequested
 from nri_resmgr.policy.static_pools.settings import SHARED
+from nri_resmgr.values.counts import count_text
 
 _STOP = Change("stop containers that hold lists", stops=True)
 
@@ -36,8 +37,7 @@ def helps(
             extended = {**spec.extended, resource: count}
             return replace(spec, pool_request=asked, extended=extended)
 
-        plural = "s" if count != 1 else ""
-        return Change(f"ask for at most {count} list{plural}", edit)
+        return Change(f"ask for at most {count_text(count, 'list')}", edit)
 
     if isinstance(error, NoListsRequested):
         if accepts(with_lists(1)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nri_resmgr.values import PolicyError
+from nri_resmgr.values.counts import count_text
 
 
 @dataclass(eq=False)
@@ -56,10 +57,10 @@ class ListsShort(PolicyError):
 
     def __str__(self) -> str:
         where = f" of socket {self.socket}" if self.socket >= 0 else ""
-        plural = "s" if self.wanted != 1 else ""
+        asked = count_text(self.wanted, "CPU list")
         free = f"{len(self.free)} ({', '.join(self.free)})" if self.free else "0"
         return (
-            f"{self.title} asks for {self.wanted} CPU list{plural}{where} in the pool "
+            f"{self.title} asks for {asked}{where} in the pool "
             f"{self.pool}; free: {free}, held by other containers: {self.taken}"
             f"{_after(self.advice)}"
         )

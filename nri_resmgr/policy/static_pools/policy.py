@@ -49,6 +49,7 @@ from nri_resmgr.values import (
     PolicyError,
     StoredValue,
 )
+from nri_resmgr.values.counts import count_text
 
 EXCLUSIVE_LISTS: Final = "cmk.intel.com/exclusive-cores"
 """The extended resource that counts the lists of exclusive pools."""
@@ -425,7 +426,9 @@ def _detail(spec: ContainerSpec, pool: StaticPool, place: ListPlace) -> str:
     if pool.is_exclusive and _has_resources(spec):
         count = len(place.lists)
         if request.lists.strip() not in ("", str(count)):
-            found.append(f"it requests {count} lists, not {request.lists}")
+            found.append(
+                f"it requests {count_text(count, 'list')}, not {request.lists}"
+            )
     if not place.is_pinned:
         found.append(f"not pinned to CPU {place.cpus}, as it asks")
     return "; ".join(found)

@@ -12,6 +12,7 @@ from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import HugePages
 from nri_resmgr.values import ONE_CPU, PolicyError, format_cpus
+from nri_resmgr.values.counts import count_are, count_text
 from nri_resmgr.values.quantities import Bytes, MilliCpus
 
 # Machines with sub-NUMA clusters have dozens of pools; one message shows a few.
@@ -97,16 +98,11 @@ class NoPoolFits(PolicyError):
         return f"{self.title} asks for {self.asked}; {self.free}{tried}{advice}"
 
 
-def count_of_cpus(count: int, sort: str = "") -> str:
-    """Return text such as ``2 CPUs``; *sort* is an adjective with a trailing blank."""
-    return f"{count} {sort}CPU{'s' if count != 1 else ''}"
-
-
 def amount_of_cpus(count: int, fraction: MilliCpus) -> str:
     """Return the text of an amount of exclusive and shared CPUs."""
     parts = []
     if count:
-        parts.append(count_of_cpus(count, "exclusive "))
+        parts.append(count_text(count, "exclusive CPU"))
     if fraction or not count:
         parts.append(f"{format_cpus(fraction)} shared CPU")
     return " and ".join(parts)
@@ -115,7 +111,10 @@ def amount_of_cpus(count: int, fraction: MilliCpus) -> str:
 def amount_of_memory(size: Bytes, hugepages: Iterable[HugePages] = ()) -> str:
     """Return the text of an amount of memory, to follow one of CPUs; empty for 0."""
     parts = [f"{bytes_text(size)} of memory"] if size else []
-    parts += [f"{one.count} pages of {bytes_text(one.size)}" for one in hugepages]
+    parts += [
+        f"{count_text(one.count, 'page')} of {bytes_text(one.size)}"
+        for one in hugepages
+    ]
     return f" with {' and '.join(parts)}" if parts else ""
 
 
@@ -158,12 +157,20 @@ def _free(demand: Demand, view: NodeView) -> str:
     ledger = view.pool_ledger
     capacity = max(ledger.free_capacity(best), 0)
     whole, shared = capacity // ONE_CPU, len(ledger.free_sharable(best))
-    free = f"at most {count_of_cpus(whole)} ({capacity}m) are free in one pool"
-    free += f", {best.name}"
+    free = shared_text(capacity)
+    if capacity:
+        most = f"or {count_text(whole, 'whole CPU')}" if whole else "and no whole CPU"
+        free = f"{best.name} has the most free: {capacity}m of shared CPU, {most}"
     if whole < demand.count <= shared and not ledger.shared[best.id]:
         # Its containers have no request, so that the sums alone do not explain it.
-        free += f": 1 of {shared} free CPUs must stay for containers that share them"
+        of = count_text(shared, "free CPU")
+        free += f", since 1 of {of} must stay for containers that share them"
     if demand.require_isolated or (demand.isolated and view.tree.root.isolated):
         isolated = ledger.free_isolated(view.tree.root)
-        free += f", and {count_of_cpus(len(isolated), 'isolated ')}"
+        free += f"; {count_are(len(isolated), 'isolated CPU')} free"
     return free
+
+
+def shared_text(capacity: int) -> str:
+    """Return the sentence that says how many thousandths can be shared."""
+    return f"{capacity}m of shared CPU is free" if capacity else "no shared CPU is free"

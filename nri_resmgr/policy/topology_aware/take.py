@@ -15,7 +15,7 @@ from nri_resmgr.policy.cpus import (
 )
 from nri_resmgr.policy.topology_aware.criteria import cpus_of_priority
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
-from nri_resmgr.policy.topology_aware.errors import PoolShort
+from nri_resmgr.policy.topology_aware.errors import PoolShort, shared_text
 from nri_resmgr.policy.topology_aware.hint_scores import cpus_near_all
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
@@ -23,6 +23,7 @@ from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.topology import CoreKind
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, NodeSet
+from nri_resmgr.values.counts import count_are, count_text
 
 _EXCLUSIVE: Final = CpuKind.EXCLUSIVE
 
@@ -54,7 +55,7 @@ def take_again(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> Gran
     isolated = demand.isolated and cpus <= view.pool_ledger.free_isolated(pool)
     if len(cpus) != demand.count:
         raise PoolShort(
-            pool.name, f"{demand.count} CPUs are asked for, not {len(cpus)}"
+            pool.name, f"{count_are(demand.count, 'CPU')} asked for, not {len(cpus)}"
         )
     if demand.count and not isolated:
         _check_ordinary(demand, cpus, pool, view)
@@ -106,18 +107,18 @@ def _whole_cpus(
     if demand.isolated and len(isolated) >= demand.count:
         return _pick(demand, isolated, view, held)
     if demand.require_isolated:
-        why = f"{len(isolated)} isolated CPUs are free"
-        raise PoolShort(pool.name, why)
+        raise PoolShort(pool.name, f"{count_are(len(isolated), 'isolated CPU')} free")
     free_capacity = view.pool_ledger.free_capacity(pool)
     if free_capacity < ONE_CPU * demand.count + demand.fraction:
-        raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")
+        raise PoolShort(pool.name, shared_text(max(free_capacity, 0)))
     free = view.pool_ledger.free_sharable(pool)
     cpus, level = _pick(demand, free, view, held)
     if not _overcommits(cpus, pool, view):
         return cpus, level
     allowed = _allowed(free, demand, pool, view)
     if len(allowed) < demand.count:
-        why = f"only {len(allowed)} of {len(free)} free CPUs can be exclusive"
+        of = count_text(len(free), "free CPU")
+        why = f"only {len(allowed)} of {of} can be exclusive"
         why += ": the others must stay for containers that share them"
         raise PoolShort(pool.name, why)
     return _pick(demand, allowed, view, held)
@@ -238,7 +239,7 @@ def _check_shared(demand: Demand, cpus: CpuSet, pool: Pool, view: NodeView) -> N
         ledger.free_capacities[pool.id] - ONE_CPU * (exclusive & sharable).bit_count()
     )
     if not shared or (demand.fraction and free_capacity < demand.fraction):
-        raise PoolShort(pool.name, f"{max(free_capacity, 0)}m of shared CPUs are free")
+        raise PoolShort(pool.name, shared_text(max(free_capacity, 0)))
 
 
 def _check_hints(cpus: CpuSet, demand: Demand, pool: Pool) -> None:

@@ -179,7 +179,7 @@ def test_services_and_other_containers_are_kept_off(tmp_path: Path) -> None:
         assert writer.apply(both[1:]) == {"cache": IN_FORCE}
         assert text("k/cpuset.cpus.exclusive") == "4-5"
         assert text("k/pod2/cpuset.cpus.exclusive") == ""
-        writer.end_all()
+        writer.apply(())
         assert text("k/cpuset.cpus.exclusive") == ""
         assert allowed(processes)["system.slice"] == before["system.slice"]
 
@@ -199,7 +199,7 @@ def test_cpus_of_a_partition_change_while_it_is_in_force(tmp_path: Path) -> None
         # What a runtime writes to the container's own cpuset changes nothing.
         (TOP / "k/pod2/db/cpuset.cpus").write_text("0-7")
         assert allowed(processes)["k/pod2/db"] == "8"
-        writer.end_all()
+        writer.apply(())
 
 
 def test_an_invalid_partition_is_explained_and_undone(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_an_invalid_partition_is_explained_and_undone(tmp_path: Path) -> None:
         assert allowed(processes) == before
         (TOP / "k/pod2/log/cpuset.cpus").write_text("0-1")
         assert writer.apply(wanted) == {"db": IN_FORCE}
-        writer.end_all()
+        writer.apply(())
 
 
 def test_cpus_that_another_program_hands_out_are_refused(tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_the_next_process_takes_over_and_ends(tmp_path: Path) -> None:
 
         assert second.apply([wish("k/pod3/cache", "8")]) == {"cache": IN_FORCE}
         assert text("k/cpuset.cpus.exclusive") == "8,12"
-        second.end_all()
+        second.apply(())
         assert text("k/cpuset.cpus.exclusive") == "12"
 
 
@@ -281,7 +281,7 @@ def test_the_kernel_notifies_of_each_change_once(tmp_path: Path) -> None:
         watch.clear()
         assert not is_readable(0.1)
 
-        writer.end_all()
+        writer.apply(())
         assert is_readable(10)
         processes["k/pod2/db"].kill()
         processes.pop("k/pod2/db").wait()

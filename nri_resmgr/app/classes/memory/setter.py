@@ -16,7 +16,7 @@ from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # few pods have such annotations
     from nri_resmgr.app.classes.memory.requests import ContainerMemory
 
 log = Logger(__name__)
