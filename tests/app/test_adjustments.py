@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from nri_resmgr.app.adjustments.adjustment import Adjustment
 from nri_resmgr.app.adjustments.read import MOST, read_adjustments
+from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.config.errors import BadSetting
@@ -233,7 +234,7 @@ def test_amounts_are_overridden_in_every_policy_and_restored(kind: str) -> None:
     before = policy.state.ledger.entries
     found = read(adjustment(scope=of_pods("web"), resources=MORE))
 
-    judged = policy.adjust(found)
+    judged = adjust(policy, found)
 
     assert (judged.errors, judged.applied) == ({}, {"web": "a"})
     web = spec_of(policy, "web")
@@ -244,7 +245,7 @@ def test_amounts_are_overridden_in_every_policy_and_restored(kind: str) -> None:
     assert web.origin == "adjustment a"
     assert spec_of(policy, "db") == before["db"].spec
 
-    policy.adjust([])
+    adjust(policy, [])
 
     assert spec_of(policy, "web") == before["web"].spec
 
@@ -253,7 +254,7 @@ def test_a_shared_container_gets_room_for_its_adjusted_request() -> None:
     policy = made("StaticPolicy")
     run(policy, "web", 1.5, "guaranteed")
 
-    policy.adjust(read(adjustment(resources={"limits": {"cpu": "2"}})))
+    adjust(policy, read(adjustment(resources={"limits": {"cpu": "2"}})))
 
     wanted = policy.wanted("web")
     assert wanted is not None
@@ -262,7 +263,7 @@ def test_a_shared_container_gets_room_for_its_adjusted_request() -> None:
 
 def test_a_new_container_is_adjusted_from_its_creation() -> None:
     policy = made("TopologyAwarePolicy")
-    policy.adjust(read(adjustment(resources=MORE)))
+    adjust(policy, read(adjustment(resources=MORE)))
 
     reply = run(policy, "web", 1)
 
@@ -279,7 +280,7 @@ def test_a_new_container_is_adjusted_from_its_creation() -> None:
 def test_a_resize_changes_what_is_restored_later() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
-    policy.adjust(read(adjustment(resources=MORE)))
+    adjust(policy, read(adjustment(resources=MORE)))
 
     updates = policy.update_container(
         pod("web"),
@@ -287,7 +288,7 @@ def test_a_resize_changes_what_is_restored_later() -> None:
         LinuxResources(cpu=LinuxCpu(2048, 200_000, 100_000)),
     )
     adjusted = spec_of(policy, "web")
-    policy.adjust([])
+    adjust(policy, [])
 
     (own,) = [one for one in updates if one.container_id == "web"]
     assert own.resources.cpu is not None
@@ -302,13 +303,13 @@ def test_conflicts_leave_all_as_it_was() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
     run(policy, "db", 1)
-    policy.adjust(read(adjustment("old", scope=of_pods("web"), resources=MORE)))
+    adjust(policy, read(adjustment("old", scope=of_pods("web"), resources=MORE)))
     before = policy.state
     two = adjustment("b", scope=of_pods("web", "db"), resources=MORE) + adjustment(
         "a", scope=of_pods("db")
     )
 
-    judged = policy.adjust(read(two))
+    judged = adjust(policy, read(two))
 
     assert judged.errors == {"db": "cache: conflicting adjustments for db:main: a,b"}
     assert judged.involved == {"db": ("a", "b")}
@@ -321,8 +322,8 @@ def test_best_effort_containers_have_no_amounts_to_adjust() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 0, "besteffort")
 
-    judged = policy.adjust(read(adjustment(resources=MORE)))
-    classes = policy.adjust(read(adjustment(classes={"rdt": "gold"})))
+    judged = adjust(policy, read(adjustment(resources=MORE)))
+    classes = adjust(policy, read(adjustment(classes={"rdt": "gold"})))
 
     assert judged.errors == {
         "web": "cache: can't adjust resources of BestEffort container web:main: a"
@@ -340,7 +341,9 @@ def test_what_does_not_fit_leaves_all_as_it_was() -> None:
     before = policy.state
     huge = {"limits": {"cpu": "20"}}
 
-    judged = policy.adjust(read(adjustment(scope=of_pods("web", "db"), resources=huge)))
+    judged = adjust(
+        policy, read(adjustment(scope=of_pods("web", "db"), resources=huge))
+    )
 
     assert list(judged.errors) in (["web"], ["db"])
     assert "free" in next(iter(judged.errors.values()))
@@ -355,15 +358,15 @@ def test_a_restart_keeps_or_restores_what_was_adjusted(again: list[str] | None) 
     run(policy, "web", 1)
     own = spec_of(policy, "web")
     found = read(adjustment(resources=MORE))
-    policy.adjust(found)
+    adjust(policy, found)
     adjusted = spec_of(policy, "web")
     # The runtime's record has the limits that were sent to it.
     record = container("web", 3, 2 << 30)
 
     reborn = made("TopologyAwarePolicy")
-    reborn.restore_from(lambda _: policy.state)
+    reborn.engine.restore_from(lambda _: policy.state)
     others = read(adjustment("other", scope=of_pods("db"), resources=MORE))
-    reborn.begin_adjusted(None if again is None else others if again else [])
+    reborn.specs.adjustments.begin(None if again is None else others if again else [])
     reborn.synchronize([pod("web")], [record])
 
     now = spec_of(reborn, "web")
@@ -372,23 +375,23 @@ def test_a_restart_keeps_or_restores_what_was_adjusted(again: list[str] | None) 
         *(expected.request, expected.limit),
         *(expected.memory_limit, expected.source),
     )
-    reborn.adjust([])
+    adjust(reborn, [])
     assert spec_of(reborn, "web").request == own.request
 
 
 def test_conflicts_at_a_restart_leave_what_was_adjusted() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
-    policy.adjust(read(adjustment(resources=MORE)))
+    adjust(policy, read(adjustment(resources=MORE)))
 
     reborn = made("TopologyAwarePolicy")
-    reborn.restore_from(lambda _: policy.state)
+    reborn.engine.restore_from(lambda _: policy.state)
     two = read(adjustment("a", resources=MORE) + adjustment("b"))
-    reborn.begin_adjusted(two)
+    reborn.specs.adjustments.begin(two)
     reborn.synchronize([pod("web")], [container("web", 3, 2 << 30)])
 
     assert spec_of(reborn, "web").request == 3000
-    assert list(reborn.adjust(two).errors) == ["web"]
+    assert list(adjust(reborn, two).errors) == ["web"]
 
 
 AMOUNTS = st.sampled_from(["100m", "750m", "1", "2", "3", "6"])
@@ -446,7 +449,7 @@ def test_any_adjustments_leave_legal_grants_and_are_undone(
             for number, resources in found.items()
         )
         before = policy.state
-        judged = policy.adjust(read(text) if text else [])
+        judged = adjust(policy, read(text) if text else [])
         if judged.errors:
             assert policy.state is before
         for name in names:
@@ -456,7 +459,7 @@ def test_any_adjustments_leave_legal_grants_and_are_undone(
                 assert (adjusted is not None) == (number in found)
         legal(policy, names)
 
-    last = policy.adjust([])
+    last = adjust(policy, [])
 
     legal(policy, names)
     if not last.errors:

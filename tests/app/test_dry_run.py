@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from nri_resmgr.app.observers.observer import DecisionObserver, Subject
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
@@ -60,8 +61,8 @@ async def test_everything_is_decided_and_nothing_is_adjusted(tmp_path: Path) -> 
         await create(runtime, "two", 2)
         await create(runtime, "huge", 99)
         await runtime.update_container("two", asking_for(98))
-        plugin.reconfigure(parse_config(config("{reservedResources: {cpu: 3}}")))
-        plugin.change_machine(parse_spec("1s2n4c1t offline=7"))
+        reconfigure(plugin, parse_config(config("{reservedResources: {cpu: 3}}")))
+        change_machine(plugin, parse_spec("1s2n4c1t offline=7"))
         await runtime.stop_container("half")
 
         said = [one.method for one in runtime.records if one.method]
