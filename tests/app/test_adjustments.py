@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from nri_resmgr.app.adjustments.adjustment import Adjustment
 from nri_resmgr.app.adjustments.read import MOST, read_adjustments
+from nri_resmgr.app.classes.limits.values import adjusted_limits
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Rebalance, Updated
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.stub.replies import CreateReply
@@ -164,10 +166,10 @@ def test_more_for_one_node_than_it_can_use_are_rejected() -> None:
 # The effect on containers.
 
 
-def made(kind: str) -> ResourcePolicy:
+def made(kind: str, *observers: DecisionObserver) -> ResourcePolicy:
     """Make a plugin without a runtime."""
     text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {POLICIES[kind]}\n"
-    policy = ResourcePolicy(MACHINE, parse_config(text))
+    policy = ResourcePolicy(MACHINE, parse_config(text), observers=observers)
     policy.synchronize([], [])
     return policy
 
@@ -259,6 +261,36 @@ def test_a_shared_container_gets_room_for_its_adjusted_request() -> None:
     wanted = policy.wanted("web")
     assert wanted is not None
     assert len(wanted.cpus) == 2
+
+
+class Events(DecisionObserver):
+    """Notes the events that are decided."""
+
+    def __init__(self) -> None:
+        self.found: list[Event] = []
+
+    def decided(self, event: Event, _decision: PolicyDecision) -> None:
+        self.found.append(event)
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_containers_move_to_better_places_once_others_are_adjusted(kind: str) -> None:
+    events = Events()
+    policy = made(kind, events)
+    run(policy, "web", 1)
+    found = read(adjustment(resources=MORE))
+    policy.observers.finish()
+    events.found.clear()
+
+    adjust(policy, found)
+    policy.observers.finish()
+    changed = list(map(type, events.found))
+    adjust(policy, found)
+    policy.observers.finish()
+
+    # Whatever moves is decided after what is adjusted, and only if that has changed.
+    assert changed == [Updated, Rebalance][: 1 + policy.policy.rebalances]
+    assert list(map(type, events.found)) == changed
 
 
 def test_a_new_container_is_adjusted_from_its_creation() -> None:
@@ -369,6 +401,8 @@ def test_a_restart_keeps_or_restores_what_was_adjusted(again: list[str] | None) 
     reborn.specs.adjustments.begin(None if again is None else others if again else [])
     reborn.synchronize([pod("web")], [record])
 
+    # The limits in the container's cgroup are those that the first process has set.
+    assert reborn.class_hosts.limits.applied == {"web": adjusted_limits(adjusted)}
     now = spec_of(reborn, "web")
     expected = adjusted if again is None else own
     assert (now.request, now.limit, now.memory_limit, now.source) == (
