@@ -113,7 +113,7 @@ class NodePolicy:
 
     @property
     def machine(self) -> Machine:
-        """The machine in force; differs from the host's where that does not fit."""
+        """The machine in force: the host without the CPUs of claims."""
         return self.engine.machine
 
     @property
