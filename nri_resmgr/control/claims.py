@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from nri_resmgr.app.plugin.claimed_containers import ClaimedContainers
 from nri_resmgr.app.plugin.cpu_claims import ClaimedContainer
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.control.names import NamedContainer
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec
 from nri_resmgr.values.documents import JsonObject
 
 
-def claims_of(policy: ResourcePolicy) -> JsonObject:
+def claims_of(policy: NodePolicy) -> JsonObject:
     """Describe the claims whose CPUs are taken, and their containers."""
     claims = policy.claims
     return {
@@ -72,7 +72,7 @@ def explained_claims(
             }
 
 
-def device_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
+def device_sentences(spec: ContainerSpec, policy: NodePolicy) -> Iterator[str]:
     """Yield where the devices of a container are, and whether its CPUs are there."""
     cpus = (policy.wanted(spec.id) or NO_PIN).cpus
     for hint in spec.hints:

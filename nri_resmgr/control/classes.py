@@ -9,7 +9,7 @@ from nri_resmgr.app.classes.members import members_of
 from nri_resmgr.app.classes.memory.containers import POLICY, QOS, memory_owners
 from nri_resmgr.app.classes.placed import blockio_choice, rdt_choice
 from nri_resmgr.app.classes.problems import ClassProblems
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.classes.choice import ClassChoice, ClassRequest, Origin
 from nri_resmgr.classes.memory.qos import WHOLE
 from nri_resmgr.control.top_tier import top_tier_limits
@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # heavy; few nodes have classes
 _ORIGINS: Final = {Origin.TYPE: "by its balloon type", Origin.QOS: "by its QoS class"}
 
 
-def classes_of(policy: ResourcePolicy) -> JsonObject:
+def classes_of(policy: NodePolicy) -> JsonObject:
     """Describe each kind of class, None for one that is off, and limits."""
     return {
         "rdt": _rdt(policy),
@@ -33,7 +33,7 @@ def classes_of(policy: ResourcePolicy) -> JsonObject:
     }
 
 
-def class_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
+def class_sentences(spec: ContainerSpec, policy: NodePolicy) -> Iterator[str]:
     """Yield which RDT and block I/O class a container should have, and why."""
     config, prefers = policy.config, spec.preferences
     if (rdt := config.rdt) is not None:
@@ -60,7 +60,7 @@ def _why(choice: ClassChoice, request: ClassRequest | None) -> str:
     return _ORIGINS[choice.origin]
 
 
-def _rdt(policy: ResourcePolicy) -> JsonObject | None:
+def _rdt(policy: NodePolicy) -> JsonObject | None:
     use = policy.config.rdt
     if use is None:
         return None
@@ -89,7 +89,7 @@ def _rdt(policy: ResourcePolicy) -> JsonObject | None:
     }
 
 
-def _blockio(policy: ResourcePolicy) -> JsonObject | None:
+def _blockio(policy: NodePolicy) -> JsonObject | None:
     use = policy.config.blockio
     if use is None:
         return None
@@ -113,7 +113,7 @@ def _blockio(policy: ResourcePolicy) -> JsonObject | None:
     }
 
 
-def _memory(policy: ResourcePolicy) -> JsonObject | None:
+def _memory(policy: NodePolicy) -> JsonObject | None:
     config = policy.config
     if config.memory_qos is None and config.memory_policy is None:
         return None
@@ -133,7 +133,7 @@ def _memory(policy: ResourcePolicy) -> JsonObject | None:
     }
 
 
-def _memory_settings(policy: ResourcePolicy) -> Iterator[tuple[str, str, str]]:
+def _memory_settings(policy: NodePolicy) -> Iterator[tuple[str, str, str]]:
     config = policy.config
     if config.memory_qos is not None:
         for name, one in config.memory_qos.classes.items():
@@ -145,7 +145,7 @@ def _memory_settings(policy: ResourcePolicy) -> Iterator[tuple[str, str, str]]:
 
 
 def _members(
-    policy: ResourcePolicy, choice_of: Callable[[ContainerSpec], ClassChoice | None]
+    policy: NodePolicy, choice_of: Callable[[ContainerSpec], ClassChoice | None]
 ) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for one in members_of(policy, choice_of):

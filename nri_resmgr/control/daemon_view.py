@@ -13,7 +13,7 @@ from nri_resmgr.app.configuration.status import ConfigurationStatus, Setting
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.observing.sessions import SessionTracker
 from nri_resmgr.app.offers.node_offers import NodeOffers
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.app.running.sandboxes import SandboxStatus
 from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.control.dra import Driver
@@ -90,7 +90,7 @@ class DaemonView:
     """The parts of a running daemon. Parts that are replaced later are callables.
 
     Attributes:
-        policy: The plugin: policy, state, machine and pending updates.
+        policy: The policy in force, its state, and pending updates.
         runtime: Returns the runtime's name and version.
         plugin: The registered name: ``90-resource-policy``.
         started: When the process began, UNIX nanoseconds.
@@ -110,7 +110,7 @@ class DaemonView:
         sandboxes: Returns where the sandboxes of virtual machines are.
     """
 
-    policy: ResourcePolicy
+    policy: NodePolicy
     history: History
     sessions: SessionTracker
     tree: Tree

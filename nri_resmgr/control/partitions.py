@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.app.running.partitions import PartitionRequest, Partitions
 from nri_resmgr.classes.isolation.exclusivity import Exclusivity
@@ -14,7 +14,7 @@ from nri_resmgr.values.documents import JsonObject
 _NOT_STARTED = "it has not been started yet"
 
 
-def exclusivity_of(policy: ResourcePolicy) -> JsonObject:
+def exclusivity_of(policy: NodePolicy) -> JsonObject:
     """Describe what keeps other processes off exclusive CPUs.
 
     ``whyNot`` is why partitions are configured and not made.
@@ -38,7 +38,7 @@ def exclusivity_of(policy: ResourcePolicy) -> JsonObject:
     }
 
 
-def partition_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
+def partition_sentences(spec: ContainerSpec, policy: NodePolicy) -> Iterator[str]:
     """Yield what keeps other processes off the exclusive CPUs of a container."""
     partitions = partitions_of(policy)
     request = partitions.requests().get(spec.id) if partitions else None
@@ -51,13 +51,13 @@ def partition_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator
         yield f"no partition of the kernel in spite of {key}: {why}"
 
 
-def partitions_of(policy: ResourcePolicy) -> Partitions | None:
+def partitions_of(policy: NodePolicy) -> Partitions | None:
     """Return the partitions of a policy; None if cgroups are not written."""
     delivery = policy.delivery
     return delivery.partitions if isinstance(delivery, ByCgroup) else None
 
 
-def _why_not(policy: ResourcePolicy) -> str:
+def _why_not(policy: NodePolicy) -> str:
     if policy.config.exclusivity is Exclusivity.CPUSET:
         return ""
     if (partitions := partitions_of(policy)) is not None:

@@ -15,7 +15,7 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 
 from nri_resmgr.app.background.threads import OneCall
-from nri_resmgr.app.plugin.rebalancing import rebalance
+from nri_resmgr.app.plugin.changes.rebalancing import measure_and_rebalance
 from nri_resmgr.config.policy_config import MOST_MOVED
 from nri_resmgr.control.cluster import cluster_of
 from nri_resmgr.control.daemon_view import API_VERSION, DaemonView
@@ -224,7 +224,7 @@ async def _rebalance(daemon: DaemonView, request: HttpRequest) -> HttpReply:
     dry_run = request.query.get("dry-run", "0")
     if dry_run not in ("0", "1"):
         raise RequestRefused(400, f"dry-run={dry_run:.40}: expected 0 or 1")
-    decision = await rebalance(
+    decision = await measure_and_rebalance(
         daemon.policy,
         daemon.tree,
         lambda: daemon.sessions.is_synchronized,

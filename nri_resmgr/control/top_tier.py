@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values.documents import JsonObject
 
 _KEY: Final = "toptierlimit"
 
 
-def top_tier_limits(policy: ResourcePolicy) -> list[JsonObject]:
+def top_tier_limits(policy: NodePolicy) -> list[JsonObject]:
     """Describe the limit of each container that has one, by annotation."""
     entries = policy.state.ledger.entries.values()
     specs = [
@@ -32,13 +32,13 @@ def top_tier_limits(policy: ResourcePolicy) -> list[JsonObject]:
     ]
 
 
-def top_tier_sentences(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
+def top_tier_sentences(spec: ContainerSpec, policy: NodePolicy) -> Iterator[str]:
     """Yield the limit of a container and whether it is in force."""
     if spec.preferences.top_tier_limit is not None:
         yield from policy.class_hosts.top_tier.sentences(spec)
 
 
-def top_tier_ineffective(spec: ContainerSpec, policy: ResourcePolicy) -> Iterator[str]:
+def top_tier_ineffective(spec: ContainerSpec, policy: NodePolicy) -> Iterator[str]:
     """Yield why the limit of a container has no effect."""
     if spec.preferences.top_tier_limit is None:
         return

@@ -7,8 +7,13 @@ import os
 import signal
 from functools import partial
 
+from msgspec.structs import replace
+
+from nri_resmgr.app.configuration.acceptance import Rules
+from nri_resmgr.app.configuration.status import Document
 from nri_resmgr.app.observers.garbage import prefer_to_collect_between_requests
 from nri_resmgr.app.observers.observer import DecisionObserver
+from nri_resmgr.app.plugin.changes.claimed_cpus import begin_claims
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
@@ -58,12 +63,12 @@ def build(startup: Startup) -> DaemonConfiguration:
         startup.sandboxes,
     )
 
-    def make(config: PolicyConfig) -> ResourcePolicy:
+    def make(config: PolicyConfig, document: Document, rules: Rules) -> ResourcePolicy:
         return ResourcePolicy(
             startup.machine,
             config,
             tree=startup.tree,
-            plugin_options=plugin_options,
+            plugin_options=replace(plugin_options, document=document, rules=rules),
             observers=observers,
         )
 
@@ -92,7 +97,7 @@ def build(startup: Startup) -> DaemonConfiguration:
     if startup.recorder is not None:
         startup.recorder.begin(configuration.policy, startup.state)
     if startup.state is not None:
-        policy.begin_claims(read_claims(startup.state))
+        begin_claims(policy, read_claims(startup.state))
         startup.claims_file = ClaimsFile(startup.state, policy.claims)
         may_switch = not options.disable_policy_switch
         restore_checkpoint(startup.state, configuration.policy, may_switch=may_switch)

@@ -137,7 +137,7 @@ def restore_checkpoint(
     if policy.configuration.document.source is DocumentSource.FILE:
         restore.check(policy.config.kind)
     policy.configuration.set_placing_kind(restore.kind)
-    policy.restore_from(restore)
+    policy.engine.restore_from(restore)
     policy.delivery.look(restore.cgroups())
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from nri_resmgr.app.background.threads import found_by, in_thread, start_last_thread
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import Event, Synchronized
@@ -63,7 +63,7 @@ class CheckpointWriter(DecisionObserver):
         self.is_failing = False
         self._check = check
         self._state = state
-        self._policy: ResourcePolicy | None = None
+        self._policy: NodePolicy | None = None
         self._draft = Draft()
         self._saved: object = None  # the state that was, or is being, written
         self._written: object = None  # the state on the disk; set in the thread
@@ -73,7 +73,7 @@ class CheckpointWriter(DecisionObserver):
         # A thread cannot be cancelled: `close` waits for a write that has begun.
         self._busy = threading.Lock()
 
-    def begin(self, policy: ResourcePolicy) -> None:
+    def begin(self, policy: NodePolicy) -> None:
         """Write the state of *policy*, from its first Synchronize on."""
         self._policy = policy
 
@@ -157,7 +157,7 @@ class CheckpointWriter(DecisionObserver):
                 self._wake.set()
             await asyncio.sleep(self._check)
 
-    async def _write_state(self, policy: ResourcePolicy) -> None:
+    async def _write_state(self, policy: NodePolicy) -> None:
         # Noted at the beginning: a decision from here on needs another write.
         kind, self._saved = policy.policy.kind, policy.state
         waiting, self._waiting = self._waiting, []

@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from nri_resmgr.app.background.threads import found_by, in_thread
-from nri_resmgr.app.configuration.acceptance import (
-    ActiveConfiguration,
-    Rules,
-    keep_nothing,
-)
+from nri_resmgr.app.configuration.acceptance import Rules, keep_nothing
 from nri_resmgr.app.configuration.status import (
     BUILT_IN,
     ConfigurationStatus,
@@ -32,7 +28,7 @@ from nri_resmgr.values import InputError, ResmgrError
 
 log = Logger(__name__)
 
-Make: TypeAlias = Callable[[PolicyConfig], ResourcePolicy]
+Make: TypeAlias = Callable[[PolicyConfig, Document, Rules], ResourcePolicy]
 
 POLL_INTERVAL: Final = 1.0  # seconds
 
@@ -67,7 +63,8 @@ class DaemonConfiguration:
     Args:
         options: The command line.
         documents: The documents at the start.
-        make: Makes the policy, and raises where the configuration does not fit.
+        make: Makes the policy from a configuration, its document, and the rules for
+            later ones; raises where the configuration does not fit.
         launched: Whether the runtime started this process; see `Rules`.
 
     Attributes:
@@ -88,7 +85,7 @@ class DaemonConfiguration:
     ) -> None:
         self._documents = documents
         self._file, self._source = documents.file, documents.source
-        self._rules = Rules(
+        rules = Rules(
             launched=launched,
             may_switch=not options.disable_policy_switch,
             keep=documents.cache.keep if documents.cache else keep_nothing,
@@ -97,12 +94,14 @@ class DaemonConfiguration:
         self._text: str | None = None  # of the file, when it was last read
         self._reading = asyncio.Lock()
         self._asked = asyncio.Event()
-        document, self.policy = documents.first(make)
-        self._configuration = ActiveConfiguration(document, self._rules)
-        self.policy.use_configuration(self._configuration)
+        self.policy = documents.first(
+            lambda document, config: make(config, document, rules)
+        )
+        self._configuration = self.policy.configuration
         self.cluster = documents.cluster
         if self.cluster is not None:
-            self.policy.begin_adjusted(self.cluster.first_adjustments())
+            adjustments = self.policy.specs.adjustments
+            adjustments.begin(self.cluster.first_adjustments())
         for rejected, error in documents.rejected:
             self._configuration.reject(rejected, error)
 

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Final
 
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.app.running.delivery import ByRuntime, PinDelivery
 from nri_resmgr.app.running.partitions import Partitions
@@ -57,7 +57,7 @@ class CgroupsNotWritable(HostError):
 def delivery_for(
     how: ApplyUpdates,
     tree: HostTree,
-    policy: ResourcePolicy,
+    policy: NodePolicy,
     state: StateDir | None = None,
     *,
     watches: bool = False,
@@ -90,7 +90,7 @@ def _units(tree: HostTree) -> UnitProperties | None:
 
 
 def _partitions(
-    tree: HostTree, policy: ResourcePolicy, state: StateDir | None
+    tree: HostTree, policy: NodePolicy, state: StateDir | None
 ) -> Partitions:
     try:
         why_not = why_no_partitions(tree)

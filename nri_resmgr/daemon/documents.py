@@ -96,14 +96,14 @@ class Documents:
         if self.file is not None:
             yield Document(self.file.read(), self.source, self.file.path)
 
-    def first(self, use: Callable[[PolicyConfig], _T]) -> tuple[Document, _T]:
+    def first(self, use: Callable[[Document, PolicyConfig], _T]) -> _T:
         """Find the first usable document.
 
         Args:
-            use: Raises where a configuration is not usable.
+            use: Uses a document, with the configuration in it, or raises.
 
         Returns:
-            The document, and what *use* returned for it.
+            What *use* returned.
 
         Raises:
             InputError: A file of the command line has a mistake.
@@ -116,13 +116,13 @@ class Documents:
                 if config.dry_run:
                     _refuse_dry_run(document)
                 self._check_kind(document, config)
-                used = use(config)
+                used = use(document, config)
             except ResmgrError as error:
                 self._discard(document, error)
             else:
                 if self.cluster is not None and _is_of_cluster(document):
                     self.cluster.judge(None)
-                return document, used
+                return used
         raise AssertionError("the built-in default fits every machine")
 
     def _candidates(self) -> Iterator[Document]:

@@ -23,6 +23,7 @@ from typing import Final
 
 from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.configuration.cluster import ClusterStatus
+from nri_resmgr.app.plugin.changes.prepared_claims import prepare_claim, return_claim
 from nri_resmgr.app.requests.allocated_claims import (
     AllocatedClaim,
     claim_of,
@@ -136,7 +137,7 @@ class ClaimDesk:
             token = secrets.token_hex(16)
             wanted = claim_of(await self._allocated(claim), token)
         async with self._lock:
-            prepared = self._policy.prepare_claim(wanted)
+            prepared = prepare_claim(self._policy, wanted)
             await self._writer.written(_WRITING)
             await self._write(prepared)
         return tuple(
@@ -153,7 +154,7 @@ class ClaimDesk:
     async def unprepare(self, claim: ClaimName) -> None:
         """See `nri_resmgr.kubelet.dra.ClaimService`."""
         async with self._lock:
-            self._policy.return_claim(claim.uid)
+            return_claim(self._policy, claim.uid)
             await self._writer.written(_WRITING)
             await in_thread(partial(self._cdi.remove, claim.uid))
 

@@ -26,7 +26,7 @@ from nri_resmgr.app.metrics.of_state import series_of_state
 from nri_resmgr.app.metrics.of_versions import series_of_versions
 from nri_resmgr.app.metrics.served import ServedMetrics
 from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, single
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.app.running.delivery import pending_pins
 from nri_resmgr.control.http import (
     ClientLimits,
@@ -170,7 +170,7 @@ def _of_classes(daemon: Daemon) -> Iterator[Series]:
         yield from series_of_classes(daemon.policy, daemon.policy.class_hosts)
 
 
-def _of_updates(policy: ResourcePolicy) -> Iterator[Series]:
+def _of_updates(policy: NodePolicy) -> Iterator[Series]:
     updates, delivery = policy.updates, policy.delivery
     sent, failed = updates.sent, updates.failed
     yield Series(table.UNSOLICITED, {("taken",): sent, ("failed",): failed})

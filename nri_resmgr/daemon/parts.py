@@ -16,7 +16,7 @@ from nri_resmgr.app.background.reconciler import PATIENCE, Reconciler
 from nri_resmgr.app.background.supervisor import Supervisor
 from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.offers.node_offers import NodeOffers
-from nri_resmgr.app.plugin.rebalancing import Rebalancer
+from nri_resmgr.app.plugin.changes.rebalancing import Rebalancer
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.running.sandboxes import SandboxPins
 from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter

@@ -9,7 +9,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Never
 
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.changes.corrected_requests import correct_requests
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.app.requests.kubelet import KubeletSource
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.kubelet.connection import KubeletConnection
@@ -25,14 +26,14 @@ class KubeletPods:
     """What the kubelet has said of pods, and what follows from it.
 
     Args:
-        policy: The plugin, whose containers are corrected.
+        policy: The policy in force, whose containers are corrected.
         connection: To the Pods API.
         is_ready: Returns whether a runtime is synchronized.
     """
 
     def __init__(
         self,
-        policy: ResourcePolicy,
+        policy: NodePolicy,
         connection: KubeletConnection,
         is_ready: Callable[[], bool],
     ) -> None:
@@ -42,7 +43,7 @@ class KubeletPods:
         self._source = KubeletSource(self._cache)
         self._client = PodsClient(connection, self._cache, _tidy_soon)
         self._cache.on_change = self._correct
-        policy.use_requests(self._source)
+        policy.specs.use_requests(self._source)
 
     @property
     def problem(self) -> str:
@@ -62,7 +63,7 @@ class KubeletPods:
     def _correct(self, pod: KubeletPod) -> None:
         # Synchronize reads all containers anyway.
         if self._is_ready():
-            self._policy.correct_requests(self._source.sandboxes(pod.uid))
+            correct_requests(self._policy, self._source.sandboxes(pod.uid))
 
 
 async def follow_pods(daemon: Daemon, connection: KubeletConnection) -> None:

@@ -137,7 +137,7 @@ async def _serve(startup: Startup, configuration: DaemonConfiguration) -> None:
             beside.result()
     finally:
         try:
-            configuration.policy.finish()
+            configuration.policy.observers.finish()
             startup.close()
         finally:
             configuration.close()

@@ -19,6 +19,7 @@ from nri_resmgr.app.background.hotplug import HotplugFollower
 from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.app.background.supervisor import Part
 from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.daemon.kubelet import NOT_INSTALLED
 from nri_resmgr.daemon.observability import HttpUse, TraceUse
@@ -95,7 +96,8 @@ async def hotplug(daemon: Daemon) -> None:
     if daemon.hotplug is None:
         # Kept after a fault: what has changed meanwhile is found by comparison.
         watch = await in_thread(lambda: HotplugWatch(daemon.tree, daemon.kinds))
-        daemon.hotplug = HotplugFollower(watch.poll_often, daemon.policy.change_machine)
+        change = partial(change_machine, daemon.policy)
+        daemon.hotplug = HotplugFollower(watch.poll_often, change)
     await daemon.hotplug.follow()
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
+from nri_resmgr.app.plugin.changes.rebalancing import rebalance
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.policies.chosen_cpus import with_cpus_of_cgroups
@@ -143,18 +146,19 @@ class InProcessNode:
     def reconfigure(self, document: str) -> None:
         """Apply another configuration; an invalid one is a refusal."""
         if self._succeeds(
-            lambda: self.plugin.reconfigure(self._config_of(document)), "configuration"
+            lambda: reconfigure(self.plugin, self._config_of(document)), "configuration"
         ):
             self._document = document
 
     def change_machine(self, machine: Machine) -> None:
         """Change the CPUs or memory of the machine."""
-        if self._succeeds(lambda: self.plugin.change_machine(machine), "configuration"):
+        change = partial(change_machine, self.plugin, machine)
+        if self._succeeds(change, "configuration"):
             self._machine = machine
 
     def rebalance(self, event: Rebalance) -> None:
         """Rebalance; a policy that does not is a refusal."""
-        self._succeeds(lambda: self.plugin.rebalance(event), "rebalance")
+        self._succeeds(lambda: rebalance(self.plugin, event), "rebalance")
 
     def restart(self, *, restores: bool) -> None:
         """Start the plugin again, or only synchronize it again with its state."""

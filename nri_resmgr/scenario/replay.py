@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from google.protobuf.message import Message
 
+from nri_resmgr.app.plugin.changes.rebalancing import rebalance
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.recordings.entries import (
@@ -119,12 +121,14 @@ class Replay:
                 # `policy` builds a missing one, which may fail as well.
                 plugin = self._plugin
                 self._try(
-                    entry.time, "machine", lambda: plugin.policy.change_machine(machine)
+                    entry.time,
+                    "machine",
+                    lambda: change_machine(plugin.policy, machine),
                 )
 
     def _rebalance(self, time: int, event: Rebalance) -> None:
         plugin = self._plugin
-        self._try(time, "rebalance", lambda: plugin.policy.rebalance(event))
+        self._try(time, "rebalance", lambda: rebalance(plugin.policy, event))
 
     def _try(self, time: int, what: str, change: Callable[[], object]) -> None:
         try:

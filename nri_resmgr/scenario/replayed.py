@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 from nri_proto import PLUGIN_METHODS
 from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
@@ -102,7 +103,7 @@ class ReplayedPlugin(DecisionObserver):
         config = msgspec.structs.replace(parse_config(text), allow_loss=True)
         if self._policy is not None:
             if config != self._policy.config:
-                self._policy.reconfigure(config)
+                reconfigure(self._policy, config)
             return
         plugin_options = PluginOptions(
             dry_run=self._header.dry_run, timers=self.clock.timers, hints=self
@@ -117,7 +118,7 @@ class ReplayedPlugin(DecisionObserver):
         """Restore the checkpoint of an earlier process; ignore an invalid one."""
         with contextlib.suppress(InputError):
             saved = read_checkpoint(text)
-            self.policy.restore_from(lambda policy: _state_for(policy, saved))
+            self.policy.engine.restore_from(lambda policy: _state_for(policy, saved))
 
     def answer(self, method: str, request: Message) -> ReplayedReply:
         """Answer a request as the stub would."""

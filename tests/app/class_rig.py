@@ -15,6 +15,7 @@ from nri_resmgr.app.classes.blockio.files import BlockIoFiles
 from nri_resmgr.app.classes.blockio.record import BlockIoRecord
 from nri_resmgr.app.classes.rdt.groups import RdtGroups
 from nri_resmgr.app.classes.rdt.writer import RdtWriter
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
@@ -148,7 +149,7 @@ class Rig:
 
     def reconfigure(self, spec: str) -> None:
         """Put another document in force."""
-        self.node.plugin.reconfigure(parse_config(config(spec)))
+        reconfigure(self.node.plugin, parse_config(config(spec)))
 
     async def compared(self) -> None:
         """Wait until all containers have been compared once more."""

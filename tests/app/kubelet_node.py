@@ -10,6 +10,7 @@ from pathlib import Path
 import attrs
 
 from nri_proto import NriLevel
+from nri_resmgr.app.plugin.changes.claimed_cpus import begin_claims
 from nri_resmgr.app.plugin.cpu_claims import DEFAULT_DRIVERS, ClaimTable
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
@@ -187,9 +188,9 @@ async def running_daemon(  # noqa: PLR0913, PLR0917 - of one place
         plugin_options=options,
     )
     if table is not None:
-        plugin.begin_claims(table)
+        begin_claims(plugin, table)
     if state is not None:
-        plugin.restore_from(lambda _: state)
+        plugin.engine.restore_from(lambda _: state)
     connection = KubeletConnection(POD_RESOURCES, folder, Pauses(0.01, 0.05, 0.05))
     client = asyncio.create_task(PodResourcesClient(connection, book).run())
     try:

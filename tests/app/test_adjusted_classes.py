@@ -8,6 +8,8 @@ from typing import Final
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.changes.adjusting import adjust
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.stub.model import LinuxCpu, LinuxResources
@@ -46,7 +48,7 @@ def made(*control: str) -> ResourcePolicy:
     policy = ResourcePolicy(MACHINE, config(*control))
     policy.synchronize([], [])
     run(policy, "web", 1)
-    judged = policy.adjust(read(adjustment("old", resources=MORE)))
+    judged = adjust(policy, read(adjustment("old", resources=MORE)))
     assert judged.errors == {}
     return policy
 
@@ -65,7 +67,7 @@ def test_an_unknown_class_is_an_error_of_the_container_and_nothing_changes(
     before = policy.state
     wrong = adjustment(scope=of_pods("web"), classes={kind: "fast"})
 
-    judged = policy.adjust(read(wrong))
+    judged = adjust(policy, read(wrong))
 
     assert list(judged.errors) == ["web"]
     assert f"default/web/main asks for {words}" in judged.errors["web"]
@@ -91,7 +93,7 @@ def test_a_class_that_exists_or_cannot_be_known_is_accepted(
 ) -> None:
     policy = made(*control)
 
-    judged = policy.adjust(read(adjustment(classes=classes)))
+    judged = adjust(policy, read(adjustment(classes=classes)))
 
     assert (judged.errors, judged.applied) == ({}, {"web": "a"})
 
@@ -99,10 +101,10 @@ def test_a_class_that_exists_or_cannot_be_known_is_accepted(
 def test_a_class_that_is_added_later_is_known_then() -> None:
     policy = made(RDT)
     wrong = read(adjustment(classes={"rdt": "fast"}))
-    refused = policy.adjust(wrong)
-    policy.reconfigure(config(RDT.replace("silver", "fast")))
+    refused = adjust(policy, wrong)
+    reconfigure(policy, config(RDT.replace("silver", "fast")))
 
-    accepted = policy.adjust(wrong)
+    accepted = adjust(policy, wrong)
 
     assert (list(refused.errors), accepted.errors) == (["web"], {})
 
@@ -111,7 +113,7 @@ def test_a_new_container_gets_nothing_of_an_adjustment_with_an_unknown_class() -
     policy = made(RDT)
     wrong = adjustment(scope=of_pods("db"), resources=MORE, classes={"rdt": "fast"})
     # It names no container yet.
-    judged = policy.adjust(read(wrong))
+    judged = adjust(policy, read(wrong))
 
     with capture_logs() as logs:
         run(policy, "db", 1)
@@ -125,8 +127,8 @@ def test_a_new_container_gets_nothing_of_an_adjustment_with_an_unknown_class() -
 
 def test_an_adjusted_container_stays_so_where_its_class_is_gone() -> None:
     policy = made(RDT)
-    policy.adjust(read(adjustment(resources=MORE, classes={"rdt": "silver"})))
-    policy.reconfigure(config(RDT.replace("silver", "bronze")))
+    adjust(policy, read(adjustment(resources=MORE, classes={"rdt": "silver"})))
+    reconfigure(policy, config(RDT.replace("silver", "bronze")))
 
     policy.update_container(pod("web"), container("web", 1), RESIZED)
 
@@ -136,14 +138,14 @@ def test_an_adjusted_container_stays_so_where_its_class_is_gone() -> None:
 def test_a_restart_leaves_what_was_in_force_before_an_unknown_class() -> None:
     policy = made(RDT)
     reborn = ResourcePolicy(MACHINE, config(RDT))
-    reborn.restore_from(lambda _: policy.state)
+    reborn.engine.restore_from(lambda _: policy.state)
     wrong = read(adjustment(resources={"limits": {"cpu": 1}}, classes={"rdt": "fast"}))
-    reborn.begin_adjusted(wrong)
+    reborn.specs.adjustments.begin(wrong)
 
     reborn.synchronize([pod("web")], [container("web", 3, 2 << 30)])
 
     assert spec_of(reborn, "web").origin == "adjustment old"
-    assert list(reborn.adjust(wrong).errors) == ["web"]
+    assert list(adjust(reborn, wrong).errors) == ["web"]
 
 
 async def test_groups_of_the_host_are_known_once_they_were_read(tmp_path: Path) -> None:
@@ -154,8 +156,8 @@ async def test_groups_of_the_host_are_known_once_they_were_read(tmp_path: Path) 
         await rig.settled()
         await rig.create("web")
         policy = rig.node.plugin
-        good = policy.adjust(read(adjustment(classes={"rdt": "gold"})))
-        wrong = policy.adjust(read(adjustment(classes={"rdt": "fast"})))
+        good = adjust(policy, read(adjustment(classes={"rdt": "gold"})))
+        wrong = adjust(policy, read(adjustment(classes={"rdt": "fast"})))
 
     assert good.errors == {}
     assert "known: system/default, gold;" in wrong.errors["web"]
@@ -174,14 +176,14 @@ async def test_a_container_returns_to_the_group_where_it_was(tmp_path: Path) -> 
             await rig.create(name)
             rig.appear(name, task, group=group)
             await rig.node.runtime.start_container(name)
-        policy.adjust(gold)
+        adjust(policy, gold)
         await until(lambda: rig.tasks("gold") == "100 200")
         # It is created with the class.
         await rig.create("new")
         rig.appear("new", 300, group="gold")
         await rig.node.runtime.start_container("new")
         await rig.compared()
-        policy.adjust([])
+        adjust(policy, [])
         await until(lambda: rig.tasks("gold") == "")
         groups = rig.tasks(), rig.tasks("others")
 

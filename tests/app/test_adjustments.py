@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from nri_resmgr.app.adjustments.adjustment import Adjustment
 from nri_resmgr.app.adjustments.read import MOST, read_adjustments
+from nri_resmgr.app.classes.limits.values import adjusted_limits
+from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Rebalance, Updated
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.stub.replies import CreateReply
@@ -163,10 +166,10 @@ def test_more_for_one_node_than_it_can_use_are_rejected() -> None:
 # The effect on containers.
 
 
-def made(kind: str) -> ResourcePolicy:
+def made(kind: str, *observers: DecisionObserver) -> ResourcePolicy:
     """Make a plugin without a runtime."""
     text = f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {POLICIES[kind]}\n"
-    policy = ResourcePolicy(MACHINE, parse_config(text))
+    policy = ResourcePolicy(MACHINE, parse_config(text), observers=observers)
     policy.synchronize([], [])
     return policy
 
@@ -233,7 +236,7 @@ def test_amounts_are_overridden_in_every_policy_and_restored(kind: str) -> None:
     before = policy.state.ledger.entries
     found = read(adjustment(scope=of_pods("web"), resources=MORE))
 
-    judged = policy.adjust(found)
+    judged = adjust(policy, found)
 
     assert (judged.errors, judged.applied) == ({}, {"web": "a"})
     web = spec_of(policy, "web")
@@ -244,7 +247,7 @@ def test_amounts_are_overridden_in_every_policy_and_restored(kind: str) -> None:
     assert web.origin == "adjustment a"
     assert spec_of(policy, "db") == before["db"].spec
 
-    policy.adjust([])
+    adjust(policy, [])
 
     assert spec_of(policy, "web") == before["web"].spec
 
@@ -253,16 +256,46 @@ def test_a_shared_container_gets_room_for_its_adjusted_request() -> None:
     policy = made("StaticPolicy")
     run(policy, "web", 1.5, "guaranteed")
 
-    policy.adjust(read(adjustment(resources={"limits": {"cpu": "2"}})))
+    adjust(policy, read(adjustment(resources={"limits": {"cpu": "2"}})))
 
     wanted = policy.wanted("web")
     assert wanted is not None
     assert len(wanted.cpus) == 2
 
 
+class Events(DecisionObserver):
+    """Notes the events that are decided."""
+
+    def __init__(self) -> None:
+        self.found: list[Event] = []
+
+    def decided(self, event: Event, _decision: PolicyDecision) -> None:
+        self.found.append(event)
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_containers_move_to_better_places_once_others_are_adjusted(kind: str) -> None:
+    events = Events()
+    policy = made(kind, events)
+    run(policy, "web", 1)
+    found = read(adjustment(resources=MORE))
+    policy.observers.finish()
+    events.found.clear()
+
+    adjust(policy, found)
+    policy.observers.finish()
+    changed = list(map(type, events.found))
+    adjust(policy, found)
+    policy.observers.finish()
+
+    # Whatever moves is decided after what is adjusted, and only if that has changed.
+    assert changed == [Updated, Rebalance][: 1 + policy.policy.rebalances]
+    assert list(map(type, events.found)) == changed
+
+
 def test_a_new_container_is_adjusted_from_its_creation() -> None:
     policy = made("TopologyAwarePolicy")
-    policy.adjust(read(adjustment(resources=MORE)))
+    adjust(policy, read(adjustment(resources=MORE)))
 
     reply = run(policy, "web", 1)
 
@@ -279,7 +312,7 @@ def test_a_new_container_is_adjusted_from_its_creation() -> None:
 def test_a_resize_changes_what_is_restored_later() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
-    policy.adjust(read(adjustment(resources=MORE)))
+    adjust(policy, read(adjustment(resources=MORE)))
 
     updates = policy.update_container(
         pod("web"),
@@ -287,7 +320,7 @@ def test_a_resize_changes_what_is_restored_later() -> None:
         LinuxResources(cpu=LinuxCpu(2048, 200_000, 100_000)),
     )
     adjusted = spec_of(policy, "web")
-    policy.adjust([])
+    adjust(policy, [])
 
     (own,) = [one for one in updates if one.container_id == "web"]
     assert own.resources.cpu is not None
@@ -302,13 +335,13 @@ def test_conflicts_leave_all_as_it_was() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
     run(policy, "db", 1)
-    policy.adjust(read(adjustment("old", scope=of_pods("web"), resources=MORE)))
+    adjust(policy, read(adjustment("old", scope=of_pods("web"), resources=MORE)))
     before = policy.state
     two = adjustment("b", scope=of_pods("web", "db"), resources=MORE) + adjustment(
         "a", scope=of_pods("db")
     )
 
-    judged = policy.adjust(read(two))
+    judged = adjust(policy, read(two))
 
     assert judged.errors == {"db": "cache: conflicting adjustments for db:main: a,b"}
     assert judged.involved == {"db": ("a", "b")}
@@ -321,8 +354,8 @@ def test_best_effort_containers_have_no_amounts_to_adjust() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 0, "besteffort")
 
-    judged = policy.adjust(read(adjustment(resources=MORE)))
-    classes = policy.adjust(read(adjustment(classes={"rdt": "gold"})))
+    judged = adjust(policy, read(adjustment(resources=MORE)))
+    classes = adjust(policy, read(adjustment(classes={"rdt": "gold"})))
 
     assert judged.errors == {
         "web": "cache: can't adjust resources of BestEffort container web:main: a"
@@ -340,7 +373,9 @@ def test_what_does_not_fit_leaves_all_as_it_was() -> None:
     before = policy.state
     huge = {"limits": {"cpu": "20"}}
 
-    judged = policy.adjust(read(adjustment(scope=of_pods("web", "db"), resources=huge)))
+    judged = adjust(
+        policy, read(adjustment(scope=of_pods("web", "db"), resources=huge))
+    )
 
     assert list(judged.errors) in (["web"], ["db"])
     assert "free" in next(iter(judged.errors.values()))
@@ -355,40 +390,42 @@ def test_a_restart_keeps_or_restores_what_was_adjusted(again: list[str] | None) 
     run(policy, "web", 1)
     own = spec_of(policy, "web")
     found = read(adjustment(resources=MORE))
-    policy.adjust(found)
+    adjust(policy, found)
     adjusted = spec_of(policy, "web")
     # The runtime's record has the limits that were sent to it.
     record = container("web", 3, 2 << 30)
 
     reborn = made("TopologyAwarePolicy")
-    reborn.restore_from(lambda _: policy.state)
+    reborn.engine.restore_from(lambda _: policy.state)
     others = read(adjustment("other", scope=of_pods("db"), resources=MORE))
-    reborn.begin_adjusted(None if again is None else others if again else [])
+    reborn.specs.adjustments.begin(None if again is None else others if again else [])
     reborn.synchronize([pod("web")], [record])
 
+    # The limits in the container's cgroup are those that the first process has set.
+    assert reborn.class_hosts.limits.applied == {"web": adjusted_limits(adjusted)}
     now = spec_of(reborn, "web")
     expected = adjusted if again is None else own
     assert (now.request, now.limit, now.memory_limit, now.source) == (
         *(expected.request, expected.limit),
         *(expected.memory_limit, expected.source),
     )
-    reborn.adjust([])
+    adjust(reborn, [])
     assert spec_of(reborn, "web").request == own.request
 
 
 def test_conflicts_at_a_restart_leave_what_was_adjusted() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
-    policy.adjust(read(adjustment(resources=MORE)))
+    adjust(policy, read(adjustment(resources=MORE)))
 
     reborn = made("TopologyAwarePolicy")
-    reborn.restore_from(lambda _: policy.state)
+    reborn.engine.restore_from(lambda _: policy.state)
     two = read(adjustment("a", resources=MORE) + adjustment("b"))
-    reborn.begin_adjusted(two)
+    reborn.specs.adjustments.begin(two)
     reborn.synchronize([pod("web")], [container("web", 3, 2 << 30)])
 
     assert spec_of(reborn, "web").request == 3000
-    assert list(reborn.adjust(two).errors) == ["web"]
+    assert list(adjust(reborn, two).errors) == ["web"]
 
 
 AMOUNTS = st.sampled_from(["100m", "750m", "1", "2", "3", "6"])
@@ -446,7 +483,7 @@ def test_any_adjustments_leave_legal_grants_and_are_undone(
             for number, resources in found.items()
         )
         before = policy.state
-        judged = policy.adjust(read(text) if text else [])
+        judged = adjust(policy, read(text) if text else [])
         if judged.errors:
             assert policy.state is before
         for name in names:
@@ -456,7 +493,7 @@ def test_any_adjustments_leave_legal_grants_and_are_undone(
                 assert (adjusted is not None) == (number in found)
         legal(policy, names)
 
-    last = policy.adjust([])
+    last = adjust(policy, [])
 
     legal(policy, names)
     if not last.errors:

@@ -9,6 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.host.tree import HostTree
@@ -242,7 +243,7 @@ async def test_hints_follow_the_machine(tmp_path: Path) -> None:
 
     async with running_node(tmp_path, plugin_options=plugin_options) as node:
         await node.run("web", 1, HINT)
-        node.plugin.change_machine(parse_spec("1s2n4c1t offline=4-5"))
+        change_machine(node.plugin, parse_spec("1s2n4c1t offline=4-5"))
 
         assert node.plugin.state.ledger.spec_of("web").hints == (
             Hint("disk", CpuSet.parse("6-7"), NodeSet.of(1)),

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.app.annotations.unobeyed import StrictlyUnobeyed
 from nri_resmgr.app.observing.history import History
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
@@ -148,8 +149,8 @@ def test_another_policy_reports_what_it_does_not_obey(tmp_path: Path) -> None:
     with capture_logs() as lines:
         plugin.create_container(pod, container)
         before = reported(lines)
-        plugin.reconfigure(parse_config(document_of("StaticPolicy")))
-        plugin.reconfigure(parse_config(document_of("StaticPolicy")))
+        reconfigure(plugin, parse_config(document_of("StaticPolicy")))
+        reconfigure(plugin, parse_config(document_of("StaticPolicy")))
 
     assert before == []
     assert [key for _, key, _ in reported(lines)] == ["hide-hyperthreads"]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.policies.balloon_types import cpus_close_to
@@ -173,7 +174,7 @@ def test_the_plugin_warns_with_each_configuration_that_is_new(tmp_path: Path) ->
 
     with capture_logs() as lines:
         plugin = ResourcePolicy(MACHINE, plugin_options=options)
-        plugin.reconfigure(GPUS)
+        reconfigure(plugin, GPUS)
 
     why = "podresourceapi:*/gpu has no effect: the kubelet has no such socket"
     assert [

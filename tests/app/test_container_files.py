@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.container_files import ContainerFiles, resource_texts
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.config import parse_config
@@ -97,7 +98,7 @@ async def test_cpus_are_exclusive_only_while_no_other_container_runs_there(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
-        node.plugin.reconfigure(parse_config(BALLOONS))
+        reconfigure(node.plugin, parse_config(BALLOONS))
         await node.run("web", 0.5)
         alone, pinned = node.published("web"), node.pinned("web")
         await node.run("log", 0.5)

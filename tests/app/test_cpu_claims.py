@@ -6,7 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from nri_resmgr.app.plugin.changes.reconfiguration import (
+    reconfigure,
+    would_reconfigure,
+)
 from nri_resmgr.app.plugin.cpu_claims import ClaimTable, CpuClaim
+from nri_resmgr.config import parse_config
 from nri_resmgr.stub import Container, ContainerAdjustment, CreateReply, Pod
 from nri_resmgr.testing import running_plugin
 from nri_resmgr.testing.kubelet.pod_resources import FakeClaim
@@ -252,6 +257,38 @@ async def test_a_claim_that_the_configuration_needs_is_a_conflict(
 
         await node.stop("claimed")
         assert node.plugin.claims.conflict == ""
+
+
+async def test_a_configuration_without_these_cpus_ends_the_conflict(
+    tmp_path: Path,
+) -> None:
+    spec = "{reservedResources: {cpu: 'cpuset:0'}}"
+    async with running_node(tmp_path, spec=spec) as node:
+        await node.run("claimed", 2, claims=claim(), env=("DRA_CPUSET_c-1=0",))
+        before = taken(node)
+        other = document("TopologyAwarePolicy", spec.replace(":0", ":1"))
+        reconfigure(node.plugin, parse_config(other))
+
+        assert (before, taken(node)) == ("", "0")
+        assert node.plugin.claims.conflict == ""
+        assert 0 not in node.plugin.machine.online
+
+
+async def test_a_trial_of_a_configuration_leaves_cpus_of_claims_alone(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path, kind="NonePolicy") as node:
+        await node.run("claimed", 2, claims=claim(), env=("DRA_CPUSET_c-1=1-3",))
+        await node.run("web", 1)
+        text = document("StaticPolicy", "{reservedResources: {cpu: 'cpuset:0'}}")
+        other = parse_config(text)
+        changes = would_reconfigure(node.plugin, other)
+        reconfigure(node.plugin, other)
+
+        assert [(one.id, one.then) for one in changes] == [
+            ("web", node.plugin.wanted("web"))
+        ]
+        assert not changes[0].then.cpus & CpuSet.parse("1-3")
 
 
 async def test_no_environment_is_kept(tmp_path: Path) -> None:

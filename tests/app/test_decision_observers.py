@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nri_resmgr.app.observers.observer import DecisionObserver, Subject
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.policy.decision import Decision
@@ -85,6 +86,6 @@ def test_a_configuration_is_reported_when_it_is_in_force(by: str) -> None:
     if by == "runtime":
         plugin.configure(Configuration(text, RuntimeInfo()))
     else:
-        plugin.reconfigure(parse_config(text))
+        reconfigure(plugin, parse_config(text))
 
     assert notes.lines[-1] == "configured: StaticPolicyConfig"

@@ -180,7 +180,7 @@ async def test_the_end_of_the_process_observes_all_decisions() -> None:
         plugin.synchronize(pods, containers)
         await asyncio.sleep(0)
         before = len(lines)
-        plugin.finish()
+        plugin.observers.finish()
 
     rules = next(one["rules"] for one in lines if one["event"] == "node.synchronized")
     assert before < rules["fell-back"]

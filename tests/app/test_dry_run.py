@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from nri_resmgr.app.observers.observer import DecisionObserver, Subject
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
@@ -60,8 +63,8 @@ async def test_everything_is_decided_and_nothing_is_adjusted(tmp_path: Path) -> 
         await create(runtime, "two", 2)
         await create(runtime, "huge", 99)
         await runtime.update_container("two", asking_for(98))
-        plugin.reconfigure(parse_config(config("{reservedResources: {cpu: 3}}")))
-        plugin.change_machine(parse_spec("1s2n4c1t offline=7"))
+        reconfigure(plugin, parse_config(config("{reservedResources: {cpu: 3}}")))
+        change_machine(plugin, parse_spec("1s2n4c1t offline=7"))
         await runtime.stop_container("half")
 
         said = [one.method for one in runtime.records if one.method]
@@ -72,3 +75,24 @@ async def test_everything_is_decided_and_nothing_is_adjusted(tmp_path: Path) -> 
     assert pinned == ["", ""]
     assert "UpdateContainers" not in said
     assert not runs.exists()
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_nothing_waits_to_be_sent_after_a_dry_change(*, dry_run: bool) -> None:
+    plugin = ResourcePolicy(
+        parse_spec("1s2n4c1t"),
+        parse_config(config("{reservedResources: {cpu: 'cpuset:0'}}")),
+        plugin_options=PluginOptions(dry_run=dry_run),
+    )
+    plugin.synchronize([], [])
+    pod = Pod(id="web", name="web", namespace="default")
+    linux = LinuxContainer(resources=asking_for(0.5))
+    plugin.create_container(
+        pod, Container(id="web", name="web", pod_sandbox_id="web", linux=linux)
+    )
+    before = plugin.wanted("web")
+
+    change_machine(plugin, parse_spec("1s2n4c1t offline=2-3,6-7"))
+
+    assert plugin.wanted("web") != before
+    assert plugin.delivery.pending() == (set() if dry_run else {"web"})

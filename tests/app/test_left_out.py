@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.host.tree import HostTree
@@ -41,7 +42,7 @@ async def test_a_reserved_cpu_that_goes_is_left_out_until_it_returns(
         await node.run("web", 2)
         await node.run("log", 0.2)
         with capture_logs() as lines:
-            node.plugin.change_machine(parse_spec(LESS))
+            change_machine(node.plugin, parse_spec(LESS))
         online = parse_spec(LESS).online
         for name in ("db", "cache", "batch"):
             await node.run(name, 2)
@@ -61,7 +62,7 @@ async def test_a_reserved_cpu_that_goes_is_left_out_until_it_returns(
         assert [len(cpus) for cpus in exclusive.values()] == [2, 2, 2, 2]
 
         with capture_logs() as lines:
-            node.plugin.change_machine(parse_spec(WHOLE))
+            change_machine(node.plugin, parse_spec(WHOLE))
         assert node.plugin.left_out == ()
         assert [one["event"] for one in lines if "configuration" in one["event"]] == [
             "configuration.counts-again"
@@ -73,7 +74,7 @@ async def test_with_no_reserved_cpu_left_the_default_is_reserved(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, WHOLE, RESERVED) as node:
-        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=0,8"))
+        change_machine(node.plugin, parse_spec(f"{WHOLE} offline=0,8"))
 
         assert reserved(node) == "1"
 
@@ -82,18 +83,18 @@ async def test_a_document_can_be_changed_while_a_cpu_of_it_is_offline(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, WHOLE, RESERVED) as node:
-        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=8"))
+        change_machine(node.plugin, parse_spec(f"{WHOLE} offline=8"))
         text = config("{reservedResources: {cpu: 'cpuset:1,8'}}")
-        node.plugin.reconfigure(parse_config(text))
+        reconfigure(node.plugin, parse_config(text))
         with pytest.raises(BadSetting, match="not 99"):
-            node.plugin.reconfigure(
-                parse_config(config("{reservedResources: {cpu: 99}}"))
+            reconfigure(
+                node.plugin, parse_config(config("{reservedResources: {cpu: 99}}"))
             )
 
         assert reserved(node) == "1"
         assert [str(one) for one in node.plugin.left_out] == [f"{PATH}: {WHY}"]
         text = config("{reservedResources: {cpu: 'cpuset:2,99'}}")
-        node.plugin.reconfigure(parse_config(text))
+        reconfigure(node.plugin, parse_config(text))
 
         assert reserved(node) == "2"
         assert [str(one) for one in node.plugin.left_out] == [f"{PATH}: {NO_99}"]
@@ -102,7 +103,7 @@ async def test_a_document_can_be_changed_while_a_cpu_of_it_is_offline(
 async def test_sizes_that_do_not_fit_any_more_are_left_out(tmp_path: Path) -> None:
     spec = "{reservedResources: {cpu: 12}}"
     async with running_node(tmp_path, WHOLE, spec) as node:
-        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=4-15"))
+        change_machine(node.plugin, parse_spec(f"{WHOLE} offline=4-15"))
 
         assert [str(one) for one in node.plugin.left_out] == [
             f"{PATH}: expected 1 to 4 CPUs (available, not isolated), not 12"
@@ -113,7 +114,7 @@ async def test_sizes_that_do_not_fit_any_more_are_left_out(tmp_path: Path) -> No
 async def test_only_what_does_not_fit_is_left_out(tmp_path: Path) -> None:
     spec = "{availableResources: {cpu: 14}, reservedResources: {cpu: 2}}"
     async with running_node(tmp_path, WHOLE, spec) as node:
-        node.plugin.change_machine(parse_spec(f"{WHOLE} offline=4-15"))
+        change_machine(node.plugin, parse_spec(f"{WHOLE} offline=4-15"))
 
         assert [str(one) for one in node.plugin.left_out] == [
             f"{AVAILABLE}: expected 1 to 4 CPUs (online, not isolated), not 14"
@@ -132,7 +133,7 @@ spec:
     - {name: b, minCPUs: 2, minBalloons: 1}
 """
     policy = ResourcePolicy(parse_spec(WHOLE), parse_config(text))
-    policy.change_machine(parse_spec(f"{WHOLE} offline=4-15"))
+    change_machine(policy, parse_spec(f"{WHOLE} offline=4-15"))
 
     (left,) = policy.left_out
     assert left.path == "$.spec.balloonTypes[0].minCPUs"
@@ -179,7 +180,7 @@ spec:
     for one in known:
         one.write_text("performance\n")
     smaller = without_cpus(MACHINE, CpuSet.of(7))
-    policy.change_machine(smaller)
+    change_machine(policy, smaller)
 
     assert policy.machine == smaller
     (left,) = policy.left_out
@@ -187,9 +188,9 @@ spec:
     assert left.why.startswith("no governor 'powersave'; available: performance")
     # A new document promises what the machine cannot do.
     with pytest.raises(BadSetting, match="no governor"):
-        policy.reconfigure(parse_config(text.replace("cpu: 1", "cpu: 2")))
+        reconfigure(policy, parse_config(text.replace("cpu: 1", "cpu: 2")))
 
     for one, words in zip(known, before, strict=True):
         one.write_text(words)
-    policy.change_machine(MACHINE)
+    change_machine(policy, MACHINE)
     assert policy.left_out == ()

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.classes.memory import MemoryQosConfig
 from nri_resmgr.stub.model import (
     Container,
@@ -60,7 +61,7 @@ async def test_a_class_that_is_gone_keeps_nothing_from_a_resize(folder: Path) ->
         none = msgspec.structs.replace(
             node.plugin.config, memory_qos=MemoryQosConfig({})
         )
-        node.plugin.reconfigure(none)
+        reconfigure(node.plugin, none)
         with capture_logs() as logs:
             found = await present(node, 1 << 31)
 

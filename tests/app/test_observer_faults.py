@@ -7,6 +7,7 @@ import asyncio
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.config import PolicyConfig
@@ -51,7 +52,7 @@ async def test_the_other_observers_still_observe() -> None:
     with capture_logs() as lines:
         policy.synchronize((), ())
         policy.create_container(Pod(id="p"), Container(id="a", name="a"))
-        policy.change_machine(parse_spec("1s2c1t"))
+        change_machine(policy, parse_spec("1s2c1t"))
         await asyncio.sleep(0.01)
 
     assert counting.decisions >= 2

@@ -116,7 +116,7 @@ def test_one_that_is_refused_takes_nothing_from_the_others(kind: str) -> None:
 
     assert plugin.state is before
     assert len(cpus(plugin)["app"]) == 4
-    assert plugin.pending_pins() == frozenset()
+    assert plugin.delivery.pending() == frozenset()
 
 
 def test_an_annotation_of_the_pod_divides_from_the_beginning() -> None:
@@ -262,7 +262,7 @@ def test_updated_sums_survive_a_restart() -> None:
     plugin.update_pod_sandbox(pod, NOTHING, sums(6))
     state = reborn(plugin.policy, plugin.state, Draft())
     again = started("TopologyAwarePolicy")
-    again.restore_from(lambda _: state)
+    again.engine.restore_from(lambda _: state)
     again.synchronize([pod], [container_of("app", 4), container_of("log", 4)])
 
     assert requests(again) == {"app": 3000, "log": 3000}
@@ -313,7 +313,7 @@ def test_updated_sums_survive_those_who_saw_the_update() -> None:
         plugin.stop_container(pod, container_of(name, 4))
     state = reborn(plugin.policy, plugin.state, Draft())
     again = started("TopologyAwarePolicy")
-    again.restore_from(lambda _: state)
+    again.engine.restore_from(lambda _: state)
     again.synchronize([pod], [container_of("late", 6)])
     again.create_container(pod, container_of("next", 6))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
 from nri_resmgr.policy.decision import Reason, Rule
@@ -148,7 +149,7 @@ def test_another_policy_accounts_it_as_well() -> None:
     plugin, pod = started("NonePolicy"), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     before = amounts(plugin)
-    plugin.reconfigure(parse_config(document_of("TopologyAwarePolicy")))
+    reconfigure(plugin, parse_config(document_of("TopologyAwarePolicy")))
 
     assert before == []
     assert amounts(plugin) == [(OVERHEAD_NAME, 250, GIB)]
@@ -190,7 +191,7 @@ def test_its_reason_is_its_own() -> None:
     plugin, pod = started("TopologyAwarePolicy", reasons), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     plugin.stop_pod_sandbox(pod)
-    plugin.finish()
+    plugin.observers.finish()
 
     (reason,) = reasons.all  # no place of a container is returned
     assert (reason.rule, reason.title) == (Rule.POD_OVERHEAD, "default/web/(overhead)")

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from nri_proto import NriLevel
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import Pin
@@ -119,11 +120,11 @@ async def test_containers_come_and_go_while_the_policy_changes(
         living = asyncio.create_task(live(node, 20))
         changes = 0
         while not living.done():
-            node.plugin.reconfigure(tree() if changes % 2 else balloons())
+            reconfigure(node.plugin, tree() if changes % 2 else balloons())
             changes += 1
             await asyncio.sleep(0.02)
         await living
-        node.plugin.reconfigure(balloons())
+        reconfigure(node.plugin, balloons())
         if level is UNSAFE:
             await node.run("last", 0.25)  # the answer carries what was due
         await until(lambda: is_settled(node))
@@ -144,12 +145,12 @@ async def test_a_switch_moves_everybody_and_the_way_back_does_so_too(
     tmp_path: Path, first: PolicyConfig, second: PolicyConfig
 ) -> None:
     async with running_node(tmp_path, _MACHINE) as node:
-        node.plugin.reconfigure(first)
+        reconfigure(node.plugin, first)
         for name, cpus in {"web": 2.0, "log": 0.25, "job": 1.5}.items():
             await node.run(name, cpus)
         kinds = []
         for chosen in (second, first, second):
-            node.plugin.reconfigure(chosen)
+            reconfigure(node.plugin, chosen)
             await until(lambda: is_settled(node))
             check_everybody(node)
             check_apart(node)
@@ -197,13 +198,13 @@ async def test_a_change_that_does_not_fit_leaves_everything_as_it_was(
     tmp_path: Path, first: PolicyConfig, refused: PolicyConfig
 ) -> None:
     async with running_node(tmp_path, _MACHINE) as node:
-        node.plugin.reconfigure(first)
+        reconfigure(node.plugin, first)
         for name, cpus in {"web": 2.0, "log": 0.25, "job": 1.5}.items():
             await node.run(name, cpus)
         plugin, records = node.plugin, len(node.runtime.records)
         before = (plugin.config, plugin.policy, plugin.state, in_force(node))
         with pytest.raises(BadSetting):
-            plugin.reconfigure(refused)
+            reconfigure(plugin, refused)
         after = (plugin.config, plugin.policy, plugin.state, in_force(node))
         sent = len(node.runtime.records) - records
         await node.run("late", 1)
@@ -240,18 +241,18 @@ async def test_without_decisions_everybody_stays_and_all_are_let_in(
     tmp_path: Path, placing: PolicyConfig
 ) -> None:
     async with running_node(tmp_path, _MACHINE) as node:
-        node.plugin.reconfigure(placing)
+        reconfigure(node.plugin, placing)
         for name, cpus in {"web": 2.0, "log": 0.25}.items():
             await node.run(name, cpus)
         await until(lambda: is_settled(node))
         before = in_force(node)
-        node.plugin.reconfigure(nothing())
+        reconfigure(node.plugin, nothing())
         await node.run("huge", 64)  # of a node with 16 CPUs
         await node.resize("log", 32)
         while_nothing = in_force(node)
         await node.runtime.remove_container("huge")
         await node.resize("log", 0.25)
-        node.plugin.reconfigure(placing)
+        reconfigure(node.plugin, placing)
         await until(lambda: is_settled(node))
         after = in_force(node)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
@@ -208,7 +209,7 @@ def test_a_new_configuration_moves_only_what_is_in_its_way() -> None:
     plugin.create_container(pod("log", "burstable"), container("log", cpus(0.2)))
 
     own = parse_config(config("{reservedResources: {cpu: 'cpuset:1,5'}}"))
-    plugin.reconfigure(own)
+    reconfigure(plugin, own)
     plugin.configure(Configuration("", RuntimeInfo()))
 
     assert plugin.config == own
@@ -226,7 +227,7 @@ def test_a_new_configuration_that_does_not_fit_changes_nothing() -> None:
     before = plugin.config, plugin.policy, plugin.state
 
     with pytest.raises(BadSetting):
-        plugin.reconfigure(parse_config(config("{availableResources: {cpu: 99}}")))
+        reconfigure(plugin, parse_config(config("{availableResources: {cpu: 99}}")))
 
     assert (plugin.config, plugin.policy, plugin.state) == before
 

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.observers.after_reply import Steps
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.reading_budget import MOST_READ_IN_ALL
 from nri_resmgr.app.plugin.reduced import MOST_READ, reduced_pod
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
@@ -163,7 +164,7 @@ def test_the_collector_skips_what_observers_keep_of_a_node() -> None:
 def test_it_looks_at_what_they_keep_of_a_change() -> None:
     keeper = Keeper()
     policy = ResourcePolicy(parse_spec("1s2c1t"), observers=[keeper])
-    policy.reconfigure(policy.config)
+    reconfigure(policy, policy.config)
     looked_at = {id(one) for one in gc.get_objects()}
 
     assert looked_at.issuperset(map(id, keeper.kept))

@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from nri_proto import NriLevel
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.requests.static_pools import isolated_command, read_pool_request
@@ -244,9 +245,9 @@ async def test_lists_that_containers_know_are_not_changed(tmp_path: Path) -> Non
         other = DOCUMENT.replace('{cpus: "7"}', '{cpus: "0"}').replace(
             'infra\n    cpuLists: [{cpus: "0"}]', 'infra\n    cpuLists: [{cpus: "7"}]'
         )
-        node.plugin.reconfigure(parse_config(fewer))
+        reconfigure(node.plugin, parse_config(fewer))
         with pytest.raises(PlacesChanged, match="default/a/a has 0 of the pool infra"):
-            node.plugin.reconfigure(parse_config(other))
+            reconfigure(node.plugin, parse_config(other))
 
         assert node.cpus("a") == "0"
         assert node.plugin.config == parse_config(fewer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from structlog.testing import capture_logs
 
 from nri_proto import NriLevel
 from nri_resmgr.app.background.hotplug import HotplugFollower
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.policy.decision import Timer
@@ -139,8 +141,9 @@ async def test_a_new_configuration_reaches_what_is_in_its_way(
     async with running_node(tmp_path, "1s1n6c1t", level=level) as node:
         await node.run("web", 2)
         before = node.pinned("web")[0]
-        node.plugin.reconfigure(
-            parse_config(config(f"{{reservedResources: {{cpu: 'cpuset:{before}'}}}}"))
+        reconfigure(
+            node.plugin,
+            parse_config(config(f"{{reservedResources: {{cpu: 'cpuset:{before}'}}}}")),
         )
         if level == SAFE:
             await until(lambda: node.pinned("web")[0] != before)
@@ -161,7 +164,7 @@ async def test_cpus_that_come_are_used(tmp_path: Path) -> None:
         await node.run("log", 0.2)
         before = node.pinned("log")[0]
         with capture_logs() as lines:
-            take = node.plugin.change_machine
+            take = partial(change_machine, node.plugin)
             follower = HotplugFollower(next_machine, take, 0.01)
             watching = asyncio.create_task(follower.follow())
             await until(lambda: node.pinned("log")[0] == "1-5")
@@ -198,12 +201,12 @@ async def test_a_configuration_is_tried_with_the_machine_that_there_is_now(
 ) -> None:
     spec = "{reservedResources: {cpu: 'cpuset:0'}}"
     async with running_node(tmp_path, "1s1n4c1t", spec) as node:
-        node.plugin.change_machine(parse_spec("1s1n4c1t offline=0"))
+        change_machine(node.plugin, parse_spec("1s1n4c1t offline=0"))
         too_many = parse_config(config("{reservedResources: {cpu: 4}}"))
         with pytest.raises(BadSetting, match="expected 1 to 3 CPUs"):
-            node.plugin.reconfigure(too_many)
+            reconfigure(node.plugin, too_many)
         other = config("{reservedResources: {cpu: 'cpuset:1'}}")
-        node.plugin.reconfigure(parse_config(other))
+        reconfigure(node.plugin, parse_config(other))
         await node.run("log", 0.2)
 
         assert node.pinned("log")[0] == "2-3"

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.plugin.rebalancing import NotSynchronized
+from nri_resmgr.app.plugin.changes.rebalancing import NotSynchronized
 from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.control.http import HttpReply, HttpRequest
 from nri_resmgr.control.routes import routes_of

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
-from nri_resmgr.app.configuration.status import BUILT_IN
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.control.http import HttpRequest, RequestRefused
@@ -60,13 +58,6 @@ def parts_with_cluster(folder: Path) -> tuple[Parts, ClusterDocuments]:
     return parts, cluster
 
 
-def active(parts: Parts) -> ActiveConfiguration:
-    """Return what accepts documents for the plugin."""
-    found = ActiveConfiguration(BUILT_IN)
-    found.bind(parts.policy)
-    return found
-
-
 @asynccontextmanager
 async def asking(parts: Parts, folder: Path) -> AsyncIterator[Client]:
     """Serve the control socket as a daemon with a spool folder does."""
@@ -88,7 +79,7 @@ async def test_the_answer_has_the_verdict_and_fits_the_schema(
     parts, cluster = parts_with_cluster(folder)
     hand_over_configuration(folder / "spool", text, generation=3)
     try:
-        await cluster.reload(active(parts), force=False)
+        await cluster.reload(parts.policy.configuration, force=False)
     except Exception as error:  # noqa: BLE001 - compared with the answer
         why = str(error)
     else:

@@ -11,6 +11,7 @@ import pytest
 from nri_proto import NriLevel
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.observing.sessions import SessionTracker
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.running.delivery import ByRuntime
 from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
@@ -35,7 +36,7 @@ def view_of(node: CgroupNode) -> DaemonView:
 
     async def reload(*, force: bool) -> None:
         assert not force
-        node.plugin.reconfigure(parse_config(config(NARROW)))
+        reconfigure(node.plugin, parse_config(config(NARROW)))
 
     return daemon_view(
         node.plugin, history, sessions=sessions, tree=node.tree, reload=reload
@@ -158,7 +159,7 @@ async def test_by_the_runtime_a_value_that_waits_is_not_called_recorded(
     async with cgroup_node(tmp_path, level=level) as node:
         node.plugin.use_delivery(ByRuntime(node.plugin, "it is a test"))
         await node.run("shared", 0.5)
-        node.plugin.reconfigure(parse_config(config(NARROW)))
+        reconfigure(node.plugin, parse_config(config(NARROW)))
         async with asking_view(view_of(node), tmp_path) as client:
             early = only(await ask(client, "/v1/explain", pod="shared"))
             if level is UNSAFE:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nri_resmgr.app.metrics.of_host import series_of_classes
 from nri_resmgr.app.metrics.text import render
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.cli.render_status import class_lines, class_tables
 from nri_resmgr.control.classes import classes_of
 from tests.app.memory_node import CLASS, MACHINE, POLICY, QOS, SPEC, v2_host
@@ -59,7 +60,7 @@ async def test_a_class_that_another_document_took_away_has_no_owners(
 ) -> None:
     async with running_node(v2_host(tmp_path), MACHINE, SPEC) as node:
         await node.run("a", 1, {QOS: "bronze"})
-        node.plugin.reconfigure(type(node.plugin.config)())
+        reconfigure(node.plugin, type(node.plugin.config)())
         found = classes_of(node.plugin)
 
     assert found == {"rdt": None, "blockio": None, "memory": None, "topTier": []}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nri_resmgr.app.metrics.of_partitions import series_of_partitions
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.running.delivery import ByRuntime
 from nri_resmgr.cli.render_status import exclusivity_lines
 from nri_resmgr.config import parse_config
@@ -97,7 +98,7 @@ async def test_why_there_are_none_is_told(tmp_path: Path) -> None:
 
 async def test_nothing_is_told_of_what_is_not_configured(tmp_path: Path) -> None:
     async with partition_node(tmp_path) as node:
-        node.plugin.reconfigure(parse_config(config(BY_CPUSET)))
+        reconfigure(node.plugin, parse_config(config(BY_CPUSET)))
         await node.run("db", 2)
 
         assert lines(node) == sentences(node, "db") == []

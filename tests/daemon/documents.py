@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+from nri_resmgr.app.configuration.acceptance import Rules
+from nri_resmgr.app.configuration.status import Document
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
@@ -34,9 +36,12 @@ UNFIT = document(0).replace("'cpuset:0'", "99")
 TOO_MANY = "expected 1 to 8 CPUs (available, not isolated), not 99"
 
 
-def make(config: PolicyConfig, host: Path | None = None) -> ResourcePolicy:
+def make(
+    config: PolicyConfig, document: Document, rules: Rules, host: Path | None = None
+) -> ResourcePolicy:
     tree = HostTree(host) if host else None
-    return ResourcePolicy(MACHINE, config, tree=tree, plugin_options=PluginOptions())
+    options = PluginOptions(document=document, rules=rules)
+    return ResourcePolicy(MACHINE, config, tree=tree, plugin_options=options)
 
 
 def begun(

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
-from nri_resmgr.app.configuration.acceptance import (
-    ActiveConfiguration,
-    Rules,
-    SwitchForbidden,
-)
+from nri_resmgr.app.configuration.acceptance import Rules, SwitchForbidden
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import parse_config
@@ -21,7 +17,7 @@ from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.runtime_info import Configuration as HandedOver
 from nri_resmgr.stub.runtime_info import RuntimeInfo
-from tests.daemon.documents import MACHINE, document
+from tests.daemon.documents import document, make
 
 POD = Pod(id="p", name="p", uid="u")
 WEB = Container(id="web", name="web", pod_sandbox_id="p")
@@ -30,10 +26,8 @@ WEB = Container(id="web", name="web", pod_sandbox_id="p")
 def policy_of(
     text: str, source: DocumentSource, *, may_switch: bool = True
 ) -> ResourcePolicy:
-    made = ResourcePolicy(MACHINE, parse_config(text))
     kind = BUILT_IN if source is DocumentSource.BUILT_IN else Document(text, source)
-    made.use_configuration(ActiveConfiguration(kind, Rules(may_switch=may_switch)))
-    return made
+    return make(parse_config(text), kind, Rules(may_switch=may_switch))
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.background.supervisor import Part, Supervisor
 from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter, StateNotWritten
 from nri_resmgr.host.state_dir import StateDir
@@ -69,7 +70,7 @@ async def test_nothing_is_written_before_it_is_reported_what_runs(
 ) -> None:
     state.write(CHECKPOINT_NAME, "of an earlier process")
     policy, keeper = node(state)
-    policy.change_machine(parse_spec("1s2c1t"))
+    change_machine(policy, parse_spec("1s2c1t"))
     await asyncio.sleep(0.02)
     keeper.close()
 

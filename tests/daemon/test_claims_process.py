@@ -58,6 +58,7 @@ async def test_claims_outlive_a_kill(tmp_path: Path) -> None:
             far = await some.come(FAR)
             # By a list or by a call for the pod: the socket may be found later.
             await until(lambda: some.cpus()[far] == "3")
+            await some.says("control.listening")
             client = Client(str(socket))
             state = client.get("/v1/state")
             claimed = client.get("/v1/explain", pod="claimed")

@@ -20,6 +20,7 @@ from nri_resmgr.app.configuration.status import (
     Document,
     DocumentSource,
 )
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.stub import (
@@ -193,7 +194,7 @@ async def test_a_runtime_that_hands_a_text_over_is_reported_when_it_says_what_ru
     if by == "the runtime":
         hand_over(node, text)
     else:
-        node.policy.reconfigure(parse_config(text))
+        reconfigure(node.policy, parse_config(text))
     await asyncio.sleep(0.05)
 
     assert node.policy.policy.pins(node.policy.state)["web"] != before
@@ -203,13 +204,10 @@ async def test_a_runtime_that_hands_a_text_over_is_reported_when_it_says_what_ru
 def switching(*, may_switch: bool) -> ActiveConfiguration:
     """A node on which balloons have placed what runs."""
     text = document(1, "BalloonsPolicy")
-    configuration = ActiveConfiguration(
-        Document(text, DocumentSource.RUNTIME), Rules(may_switch=may_switch)
-    )
-    policy = make(parse_config(text))
-    policy.use_configuration(configuration)
+    found, rules = Document(text, DocumentSource.RUNTIME), Rules(may_switch=may_switch)
+    policy = make(parse_config(text), found, rules)
     policy.synchronize([], [])
-    return configuration
+    return policy.configuration
 
 
 def test_another_kind_may_follow_or_not() -> None:

@@ -9,12 +9,13 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from nri_resmgr.app.background.supervisor import Part, Supervisor, Timing
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.documents import Documents
 from tests.daemon.documents import MACHINE, document, reserved, write
@@ -28,11 +29,11 @@ class Faulty(ResourcePolicy):
 
     faults = 0
 
-    def reconfigure(self, config: PolicyConfig) -> None:
+    def rebuild(self, *args: Any, **options: Any) -> None:
         if self.faults:
             self.faults -= 1
             raise MemoryError
-        super().reconfigure(config)
+        super().rebuild(*args, **options)
 
 
 @asynccontextmanager
@@ -46,7 +47,11 @@ async def followed(path: Path) -> AsyncIterator[tuple[DaemonConfiguration, Part]
     made = DaemonConfiguration(
         options,
         Documents(options, None),
-        lambda config: Faulty(MACHINE, config),
+        lambda config, document, rules: Faulty(
+            MACHINE,
+            config,
+            plugin_options=PluginOptions(document=document, rules=rules),
+        ),
         launched=False,
     )
     assert isinstance(made.policy, Faulty)

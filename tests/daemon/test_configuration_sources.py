@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.background.supervisor import Part, Supervisor
 from nri_resmgr.app.configuration.status import Document, DocumentSource
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
@@ -286,7 +287,7 @@ def test_what_cannot_be_cached_counts_all_the_same(tmp_path: Path) -> None:
 def test_a_text_replaces_what_was_put_in_force_past_all_documents() -> None:
     configuration = begun()
     hand_over(configuration, document(1))
-    configuration.policy.reconfigure(parse_config(document(2)))
+    reconfigure(configuration.policy, parse_config(document(2)))
     hand_over(configuration, document(1))
 
     assert reserved(configuration) == "1"

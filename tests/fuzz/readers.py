@@ -21,6 +21,7 @@ from nri_resmgr.agent.api.watch import WatchMachine
 from nri_resmgr.app.adjustments.read import read_adjustments
 from nri_resmgr.app.annotations import Refused, read_preferences
 from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.cpu_claims import variables_in
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.requests.amounts import Misplaced
@@ -122,7 +123,7 @@ def _checkpoint(kind: str, body: str) -> None:
     policy = samples.busy_policy(kind)
     restored = read_checkpoint(samples.sealed(body, kind)).state_for(policy.policy)
     again = ResourcePolicy(samples.MACHINE, policy.config)
-    again.restore_from(lambda _: restored.state)
+    again.engine.restore_from(lambda _: restored.state)
     names = ("a", "b", "new")
     again.synchronize(
         [samples.pod(one) for one in names], [samples.container(one) for one in names]
@@ -179,9 +180,9 @@ def _adjustments(text: str) -> None:
     policy = samples.busy_policy("TopologyAwarePolicy")
     before = policy.state
     here = [one.adjustment for one in found if one.adjustment is not None]
-    if policy.adjust(here).errors:
+    if adjust(policy, here).errors:
         assert policy.state is before
-    policy.adjust([])
+    adjust(policy, [])
 
 
 def _cache(text: str) -> None:

@@ -14,8 +14,8 @@ import yaml
 
 from nri_proto import nri_pb2
 from nri_resmgr.app.checkpoint.write import FORMAT, Draft
-from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
 from nri_resmgr.app.configuration.status import Document, DocumentSource
+from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import API_VERSION, parse_config
 from nri_resmgr.recordings.entries import (
@@ -161,10 +161,8 @@ def busy_policy(kind: str) -> ResourcePolicy:
 def fresh_policy(kind: str) -> ResourcePolicy:
     """Make a node on which a few containers run."""
     document = f"apiVersion: {API_VERSION}\nkind: {kind}\nspec: {_SPECS[kind]}\n"
-    policy = ResourcePolicy(MACHINE, parse_config(document))
-    policy.use_configuration(
-        ActiveConfiguration(Document(document, DocumentSource.FILE))
-    )
+    options = PluginOptions(document=Document(document, DocumentSource.FILE))
+    policy = ResourcePolicy(MACHINE, parse_config(document), plugin_options=options)
     policy.synchronize([], [])
     for name, cpus in (("a", 1), ("b", 2), ("c", 0.25), ("d", 1.5)):
         policy.create_container(pod(name), container(name, cpus))

@@ -89,6 +89,22 @@ async def test_amounts_are_exact_by_each_source(tmp_path: Path, source: str) -> 
             assert web.extended == {}
 
 
+async def test_the_runtime_gets_what_exact_amounts_need(tmp_path: Path) -> None:
+    async with running_node(tmp_path, "2s1n4c1t") as node:
+        # As cgroup values say it, a thousandth of the node's memory less: it fits.
+        memory = node.capacity // 2 + (30 << 20)
+        one = pod("uid-1", container("web", {"cpu": "500m", "memory": str(memory)}))
+        node.service.is_young = True
+        await node.run(one)
+        (web,) = node.plugin.state.ledger.entries
+        before = node.runtime.container(web).cpu.mems
+        node.service.put(one)
+        await until(lambda: node.runtime.container(web).cpu.mems == "0-1")
+
+        assert before in ("0", "1")
+        assert node.spec(one, "web").memory_request == memory
+
+
 @pytest.mark.parametrize("source", ["kubelet", "kubelet, later", "annotation"])
 async def test_the_pod_is_placed_as_a_whole_before_its_containers(
     tmp_path: Path, source: str

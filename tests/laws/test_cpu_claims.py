@@ -9,6 +9,7 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nri_resmgr.app.plugin.changes.claimed_cpus import begin_claims
 from nri_resmgr.app.plugin.cpu_claims import ClaimTable
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
@@ -109,7 +110,7 @@ class NodeOfLaw:
             parse_config(self.text),
             plugin_options=PluginOptions(pod_resources=self.book),
         )
-        self.plugin.begin_claims(table)
+        begin_claims(self.plugin, table)
         present = self.pods.values()
         self.plugin.synchronize(
             tuple(one.pod() for one in present),

@@ -8,6 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
@@ -139,7 +140,7 @@ def test_the_machine_always_counts(kind: str, data: st.DataObject) -> None:
     config, (first, *later) = parse_config(text), data.draw(series())
     whole = parse_spec(first)
     policy = ResourcePolicy(whole, config)
-    engine = policy._engine  # noqa: SLF001 - containers without their pods
+    engine = policy.engine  # containers without their pods
     for number, count in enumerate(data.draw(st.lists(st.sampled_from([0, 0, 1, 2])))):
         try:
             engine.decide(Created(container(number, count)))
@@ -147,7 +148,7 @@ def test_the_machine_always_counts(kind: str, data: st.DataObject) -> None:
             continue
     for one in later:
         machine = parse_spec(one)
-        policy.change_machine(machine)
+        change_machine(policy, machine)
 
         assert engine.machine == machine
         pins = policy.policy.pins(policy.state)
@@ -157,7 +158,7 @@ def test_the_machine_always_counts(kind: str, data: st.DataObject) -> None:
         assert sum(map(len, exclusive)) == len(CpuSet.union(exclusive))
         check_left_out(policy, config, machine)
 
-    policy.change_machine(whole)
+    change_machine(policy, whole)
     assert policy.left_out == ()
     fresh = ResourcePolicy(whole, config).policy
     assert getattr(policy.policy, "settings", None) == getattr(fresh, "settings", None)

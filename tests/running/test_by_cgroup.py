@@ -43,7 +43,7 @@ def traces(node: CgroupNode) -> dict[str, Any]:
             for path in sorted(node.root.rglob("*"))
             if path.is_file()
         },
-        "pending": node.plugin.pending_pins(),
+        "pending": node.plugin.delivery.pending(),
         "runtime": (node.recorded("shared"), node.recorded("exclusive")),
         "records": pending.records,
         "status": [state[key] for key in ("containers", "cpus", "nodes", "pools")],
@@ -204,10 +204,10 @@ async def test_an_unasked_decision_is_written_where_calls_are_unsafe(
     async with cgroup_node(tmp_path, level=UNSAFE) as node:
         await node.run("shared", 0.5)
         (node.path("shared") / "cpuset.cpus").write_text("0-7\n")
-        node.plugin.send_pins(["shared"])
+        node.plugin.delivery.send(["shared"])
         await until(lambda: cpus(node, "shared") == decided(node, "shared"))
 
-        await until(lambda: not node.plugin.pending_pins())
+        await until(lambda: not node.plugin.delivery.pending())
 
 
 async def test_a_session_begins_with_a_comparison_of_all(tmp_path: Path) -> None:
@@ -299,7 +299,7 @@ async def test_a_late_write_for_an_earlier_process_is_undone(tmp_path: Path) -> 
         await node.begin_again()
         await asyncio.sleep(1.0)  # the weight is written, and compared
         await node.begin_again()
-        await until(lambda: not node.plugin.pending_pins())
+        await until(lambda: not node.plugin.delivery.pending())
         # The runtime has had it in a reply before the daemon was killed.
         (node.path("shared") / "cpuset.cpus").write_text("3\n")
         await until(lambda: cpus(node, "shared") == decided(node, "shared"))

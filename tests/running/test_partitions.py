@@ -12,6 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.host_settings.wanted import use_in_force
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.verification.drift import differences_of
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.cgroups.containers import CgroupReference, ContainerCgroups
@@ -223,7 +224,7 @@ async def test_other_containers_leave_before_a_partition_ends(tmp_path: Path) ->
         await fill(node)
         await node.run("db", 2)
         node.kernel.writes.clear()
-        node.plugin.reconfigure(parse_config(config(BY_CPUSET)))
+        reconfigure(node.plugin, parse_config(config(BY_CPUSET)))
         await until(lambda: node.state("db") == "member")
 
         assert kept_apart(node)
@@ -232,7 +233,7 @@ async def test_other_containers_leave_before_a_partition_ends(tmp_path: Path) ->
         assert {path.split("/")[2] for path in paths[:end]} == set(SHARED)
         assert node.kernel.exclusive() == {}
 
-        node.plugin.reconfigure(parse_config(config(BY_PARTITION)))
+        reconfigure(node.plugin, parse_config(config(BY_PARTITION)))
         await until(lambda: node.state("db") == "root")
 
 
@@ -277,7 +278,7 @@ async def test_the_record_follows_when_a_partition_ends(tmp_path: Path) -> None:
         assert all(node.recorded(name) != node.decided(name) for name in SHARED)
         assert node.plugin.updates.pending.records == 0
 
-        node.plugin.reconfigure(parse_config(config(BY_CPUSET)))
+        reconfigure(node.plugin, parse_config(config(BY_CPUSET)))
         await record_follows(node)
         assert kept_apart(node)
 
@@ -352,7 +353,7 @@ async def test_an_annotation_makes_an_isolated_partition(tmp_path: Path) -> None
         [one] = use_in_force(node.plugin).isolated
         assert not one.request.unbalanced
 
-        node.plugin.reconfigure(parse_config(config("{isolationAnnotations: true}")))
+        reconfigure(node.plugin, parse_config(config("{isolationAnnotations: true}")))
         [one] = use_in_force(node.plugin).isolated
         assert one.request.unbalanced
 
@@ -479,6 +480,6 @@ async def test_exclusive_cpus_are_so_whatever_happens(
                         node.kernel.write(foreign, taken)
                 case 7:
                     word = draw.choice([BY_PARTITION, BY_CPUSET])
-                    node.plugin.reconfigure(parse_config(config(word)))
+                    reconfigure(node.plugin, parse_config(config(word)))
             await until(lambda: as_decided(node, [*node.pods]))
             assert together(node, [*node.pods]) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.app.plugin.changes.rebalancing import rebalance
 from nri_resmgr.app.running.parts import DeliveryTimes
 from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.stub import Container, Pod
@@ -43,8 +44,8 @@ async def moved_node(folder: Path) -> AsyncIterator[CgroupNode]:
             await node.run(name, 0.5)
         for name in LARGE:
             await node.stop(name)
-        node.plugin.rebalance(Rebalance(limit=5))
-        await until(lambda: not node.plugin.pending_pins())
+        rebalance(node.plugin, Rebalance(limit=5))
+        await until(lambda: not node.plugin.delivery.pending())
         yield node
 
 
@@ -64,7 +65,7 @@ async def test_containers_stay_where_they_moved_when_the_runtime_restarts(
         assert now != recorded(node)
         assert now == {name: decided(node, name) for name in NAMES}
         await node.begin_again()
-        await until(lambda: not node.plugin.pending_pins())
+        await until(lambda: not node.plugin.delivery.pending())
 
         assert {name: decided(node, name) for name in NAMES} == now
         assert places(node) == now
@@ -83,7 +84,7 @@ async def test_what_another_program_wrote_is_no_decision(tmp_path: Path) -> None
         (node.path("a") / "cpuset.cpus").write_text("12-13\n")
         (node.path("a") / "cpuset.cpus.effective").write_text("12-13\n")
         await node.begin_again()
-        await until(lambda: not node.plugin.pending_pins())
+        await until(lambda: not node.plugin.delivery.pending())
 
         assert {name: decided(node, name) for name in NAMES} == now
         assert places(node) == now

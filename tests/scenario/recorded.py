@@ -14,7 +14,6 @@ import attrs
 import msgspec
 
 from nri_proto import NriLevel
-from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
@@ -76,10 +75,11 @@ async def recorded_node(
     plugin = ResourcePolicy(
         machine,
         parse_config(text),
-        plugin_options=plugin_options,
+        plugin_options=msgspec.structs.replace(
+            plugin_options, document=Document(text, DocumentSource.FILE)
+        ),
         observers=(recorder,),
     )
-    plugin.use_configuration(ActiveConfiguration(Document(text, DocumentSource.FILE)))
     recorder.begin(plugin)
     async with Runtime(folder, *release) as runtime:
         options = StubOptions(status_of=status_of, on_message=recorder.tap)

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from nri_proto import NriLevel
+from nri_resmgr.app.plugin.changes.rebalancing import rebalance
+from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.policy.events import Pin, Rebalance
 from nri_resmgr.recordings.entries import Decided, Rebalancing
@@ -57,7 +59,7 @@ async def test_nothing_differs_where_nothing_is_other(
         await churn(node.runtime, seed, 25)
         node.configure(document())
         await churn(node.runtime, seed + 100, 15)
-        node.plugin.change_machine(parse_spec("2s2n2c2t offline=3 pmem=1x64Gi"))
+        change_machine(node.plugin, parse_spec("2s2n2c2t offline=3 pmem=1x64Gi"))
         await churn(node.runtime, seed + 200, 15)
 
     outcome = await replayed(node.file)
@@ -184,7 +186,7 @@ async def test_a_rebalance_is_repeated(tmp_path: Path) -> None:
             await node.runtime.create_container(name, made)
         for name in "xyz":
             await node.runtime.stop_pod(name)
-        decision = node.plugin.rebalance(Rebalance(5, {0: 10}))
+        decision = rebalance(node.plugin, Rebalance(5, {0: 10}))
         await node.runtime.run_pod(pod_of("c", small))
         made = container_of("c", small, Bytes(1 << 36))
         await node.runtime.create_container("c", made)

@@ -16,7 +16,7 @@ class Sent:
         self.calls: list[list[str]] = []
 
     def __call__(self, containers: Iterable[str]) -> None:
-        """See `nri_resmgr.app.plugin.resource_policy.ResourcePolicy.send_pins`."""
+        """See `nri_resmgr.app.running.delivery.PinDelivery.send`."""
         self.calls.append(list(containers))
 
 

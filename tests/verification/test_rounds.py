@@ -59,7 +59,7 @@ async def test_requests_go_first_where_all_containers_differ(tmp_path: Path) -> 
     for name in names:
         node.create(name, 0.01)
         node.write(name, cpus="7", requested="7")
-    node.policy.finish()
+    node.policy.observers.finish()
     requests = Requests()
     with requests.arriving():
         found = await node.round()

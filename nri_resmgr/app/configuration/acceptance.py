@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -19,6 +19,7 @@ from nri_resmgr.app.configuration.status import (
     WouldChange,
 )
 from nri_resmgr.app.observers.after_reply import after_reply
+from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.config import PolicyConfig, parse_config
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError, ResmgrError
@@ -78,34 +79,34 @@ class Rules(msgspec.Struct, frozen=True):
     lower: Callable[[], Iterable[Document]] = lambda: (BUILT_IN,)
 
 
-class Configurable(Protocol):
-    """The object that a configuration configures; a `ResourcePolicy` is one."""
-
-    @property
-    def config(self) -> PolicyConfig:
-        """The configuration in force."""
-
-    def reconfigure(self, config: PolicyConfig) -> None:
-        """Put another configuration in force, or raise and change nothing."""
-
-    def would_reconfigure(self, config: PolicyConfig) -> tuple[WouldChange, ...]:
-        """Return what `reconfigure` would change, or raise as it would."""
-
-
 class ActiveConfiguration:
     """Puts documents in force as a whole or rejects them, and has their status.
 
     A document replaces one of the same source, or of a source of lower precedence.
     Nothing here opens a file.
+
+    Args:
+        document: The document in force.
+        policy: The policy in force, by this document.
+        reconfigure: Puts another configuration in force, or raises and changes nothing.
+        would_reconfigure: Returns what `reconfigure` would change, or raises as it
+            would.
+        rules: Which documents are accepted.
     """
 
-    _policy: Configurable
-    _parsed: PolicyConfig
-
-    def __init__(self, document: Document, rules: Rules | None = None) -> None:
-        """Begin with *document*; call `bind` before anything else."""
+    def __init__(
+        self,
+        document: Document,
+        policy: PolicyInForce,
+        reconfigure: Callable[[PolicyConfig], None],
+        would_reconfigure: Callable[[PolicyConfig], tuple[WouldChange, ...]],
+        rules: Rules,
+    ) -> None:
         self.document = document
-        self._rules = rules or Rules()
+        self._policy, self._parsed = policy, policy.config
+        self._reconfigure = reconfigure
+        self._would_reconfigure = would_reconfigure
+        self._rules = rules
         self._placed_by = ""
         self._ignored: set[DocumentSource] = set()
         self._accepted = time.time()
@@ -113,10 +114,6 @@ class ActiveConfiguration:
         self._rejected = 0
         self._error: Rejection | None = None
         self._on_rejection: Callable[[Rejection], object] = lambda _: None
-
-    def bind(self, policy: Configurable) -> None:
-        """Set the policy to configure; the document is already in force there."""
-        self._policy, self._parsed = policy, policy.config
 
     @property
     def status(self) -> ConfigurationStatus:
@@ -188,7 +185,7 @@ class ActiveConfiguration:
         """
         config = read(document.text)
         self._check_kind(config)
-        return self._policy.would_reconfigure(config)
+        return self._would_reconfigure(config)
 
     def withdraw(self) -> None:
         """Fall back to lower documents: the source of the present one has none."""
@@ -259,7 +256,7 @@ class ActiveConfiguration:
             config = msgspec.structs.replace(config, allow_loss=True)
         self._check_kind(config)
         if config != present or again:
-            self._policy.reconfigure(config)
+            self._reconfigure(config)
         # Not `config`: the object in force stays where the new one is equal.
         return self._policy.config
 

@@ -23,8 +23,12 @@ class DecisionObservers:
     """
 
     def __init__(self, observers: Sequence[DecisionObserver]) -> None:
-        self._observers = observers
+        self._observers = [*observers]
         self._work = DeferredWork()
+
+    def add(self, observer: DecisionObserver) -> None:
+        """Call *observer* from now on, after the others."""
+        self._observers.append(observer)
 
     def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Report that an event was decided."""

@@ -18,7 +18,7 @@ from nri_resmgr.values import CpuSet
 
 
 class PolicyInForce(Protocol):
-    """The configuration, machine, policy and state now; see `ResourcePolicy`."""
+    """The configuration, machine, policy and state now."""
 
     @property
     def config(self) -> PolicyConfig:
@@ -36,9 +36,12 @@ class PolicyInForce(Protocol):
     def state(self) -> KnowsContainers:
         """The policy's containers and grants."""
 
+    def wanted(self, container: str) -> Pin | None:
+        """Return the pin that a container should have now; None if it has ended."""
+
 
 class UpdatingPolicy(PolicyInForce, Protocol):
-    """A policy whose plugin sends updates; a `ResourcePolicy` is one."""
+    """The policy in force, and the sender of its updates."""
 
     @property
     def updates(self) -> UpdateSender:

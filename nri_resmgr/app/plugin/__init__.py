@@ -1,12 +1,16 @@
 """The plugin: NRI events in, decisions of the policy, answers out.
 
-Read `resource_policy` first: one method per event of the runtime. `specs` reads an
-event into the policy's terms, with `translate` for the conversion and `hints` for the
-devices and mounts; `engine` holds the policy in force and its state; `catch_up`
-handles Synchronize; `timers` hands events back to the policy after some time;
-`unobeyed_report` logs annotations without effect; `container_files` publishes its
-resources to a container, in a folder that is mounted into it; `status_codes` has the
-status of an error; the sentence of a refusal is made where it is raised, mostly by a
-policy (``errors.py`` of its package). `options` are those of the node, whatever the
-policy.
+Read `resource_policy` first: one method per event of the runtime. It derives from
+`node_policy`, by which every decision is made, observed and delivered. `changes` has
+what no request causes: another configuration or machine, claims, adjustments, corrected
+requests, rebalancing.
+
+`specs` reads an event into the policy's terms, with `translate` for the conversion and
+`hints` for the devices and mounts; `engine` holds the policy in force and its state;
+`catch_up` handles Synchronize; `timers` hands events back to the policy after some
+time; `unobeyed_report` logs annotations without effect; `container_files` publishes its
+resources to a container, in a folder that is mounted into it; `claimed_containers`
+knows the containers that have claims of other drivers; `status_codes` has the status of
+an error; the sentence of a refusal is made where it is raised, mostly by a policy
+(``errors.py`` of its package). `options` are those of the node, whatever the policy.
 """

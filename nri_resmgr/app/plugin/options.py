@@ -7,6 +7,8 @@ from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
+from nri_resmgr.app.configuration.acceptance import Rules
+from nri_resmgr.app.configuration.status import Document
 from nri_resmgr.app.plugin.container_files import DESTINATION
 from nri_resmgr.app.plugin.cpu_claims import DEFAULT_DRIVERS
 from nri_resmgr.app.running.vm_pods import DEFAULT_VM_HANDLERS
@@ -67,6 +69,9 @@ class PluginOptions(msgspec.Struct, frozen=True):
         why_no_devices: Called for configurations that name devices of containers.
         cpu_drivers: Names of DRA drivers of CPUs whose claims are respected.
         vm_handlers: Patterns of the runtime handlers of virtual machines.
+        document: The document of the configuration to begin with; None for the built-in
+            default, or a file if there is a configuration.
+        rules: Which documents are accepted later.
     """
 
     dry_run: bool = False
@@ -80,6 +85,8 @@ class PluginOptions(msgspec.Struct, frozen=True):
     why_no_devices: WhyNoDevices = str
     cpu_drivers: tuple[str, ...] = DEFAULT_DRIVERS
     vm_handlers: tuple[str, ...] = DEFAULT_VM_HANDLERS
+    document: Document | None = None
+    rules: Rules = Rules()
 
 
 DEFAULT_OPTIONS: Final = PluginOptions()

@@ -9,9 +9,10 @@ from time import monotonic
 from typing import Final
 
 from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.observers.policy_in_force import UpdatingPolicy
 from nri_resmgr.app.running.container import PinStatus
 from nri_resmgr.app.running.containers import DeliveredContainers
-from nri_resmgr.app.running.delivery import DeliveredPolicy, DeliveryCounts
+from nri_resmgr.app.running.delivery import DeliveryCounts
 from nri_resmgr.app.running.left_in_force import read_pins
 from nri_resmgr.app.running.memory_nodes import MemoryNodeWrites
 from nri_resmgr.app.running.next_series import next_series
@@ -61,7 +62,7 @@ class ByCgroup:
 
     def __init__(
         self,
-        subject: DeliveredPolicy,
+        subject: UpdatingPolicy,
         tree: WritableTree,
         parts: DeliveryParts,
         times: DeliveryTimes = DELIVERY_TIMES,

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from time import monotonic
 from typing import Final
 
+from nri_resmgr.app.observers.policy_in_force import UpdatingPolicy
 from nri_resmgr.app.running.container import DeliveredContainer
-from nri_resmgr.app.running.delivery import DeliveredPolicy
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.events import NO_PIN, Pin
 from nri_resmgr.policy.ledger import Entry
@@ -24,7 +24,7 @@ class DeliveredContainers:
             again.
     """
 
-    def __init__(self, subject: DeliveredPolicy, retry_after: float) -> None:
+    def __init__(self, subject: UpdatingPolicy, retry_after: float) -> None:
         self._subject = subject
         self._retry_after = retry_after
         self._known: dict[str, DeliveredContainer] = {}

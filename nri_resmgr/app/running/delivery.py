@@ -8,27 +8,14 @@ from typing import Protocol
 import attrs
 import msgspec
 
+from nri_resmgr.app.observers.policy_in_force import UpdatingPolicy
 from nri_resmgr.app.running.container import PinStatus
 from nri_resmgr.app.running.updates import updates_of
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, Pin
-from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.stub.update_sender import UpdateSender
-
-
-class DeliveredPolicy(Protocol):
-    """The policy whose pins are delivered; a `ResourcePolicy` is one."""
-
-    updates: UpdateSender
-
-    @property
-    def state(self) -> KnowsContainers:
-        """The policy's containers and grants."""
-
-    def wanted(self, container: str) -> Pin | None:
-        """Return the pin that a container should have now; None if it has ended."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -152,7 +139,7 @@ class ByRuntime:
     counts = None
     oldest_seconds = 0.0
 
-    def __init__(self, subject: DeliveredPolicy, problem: str = "") -> None:
+    def __init__(self, subject: UpdatingPolicy, problem: str = "") -> None:
         self._subject = subject
         self.problem = problem
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
+from nri_resmgr.app.observers.policy_in_force import UpdatingPolicy
 from nri_resmgr.app.running.containers import DeliveredContainers
-from nri_resmgr.app.running.delivery import DeliveredPolicy
 from nri_resmgr.app.running.partitions import Partitions
 from nri_resmgr.app.running.updates import pin_in, updates_of
 from nri_resmgr.app.running.waiting import WaitingPins
@@ -29,7 +29,7 @@ class RuntimeRecord:
 
     def __init__(
         self,
-        subject: DeliveredPolicy,
+        subject: UpdatingPolicy,
         containers: DeliveredContainers,
         waiting: WaitingPins,
         partitions: Partitions,

@@ -43,13 +43,10 @@ _NOT_FOUND: Final = "no cgroup of the sandbox is found: {}"
 
 
 class SandboxedPolicy(PolicyInForce, Protocol):
-    """The policy whose pods have sandboxes; a `ResourcePolicy` is one."""
+    """The policy in force, pods in virtual machines, and the delivery of pins."""
 
     vm_pods: VmPods
     delivery: PinDelivery
-
-    def wanted(self, container: str) -> Pin | None:
-        """Return the pin that a container should have now; None if it has ended."""
 
 
 class SandboxStatus(msgspec.Struct, frozen=True):

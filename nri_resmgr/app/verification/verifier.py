@@ -54,17 +54,25 @@ _LONGEST: Final = 60.0  # seconds
 _AT_ONCE: Final = 50
 
 
-class VerifiedPolicy(PolicyInForce, Protocol):
-    """The policy whose decisions are verified; a `ResourcePolicy` is one."""
+class VerifiedDelivery(Protocol):
+    """Delivers the pins that are verified; a `PinDelivery` does."""
 
-    def send_pins(self, containers: Iterable[str]) -> None:
-        """Send the pins of containers to the runtime."""
+    def send(self, containers: Iterable[str]) -> None:
+        """Deliver the present pins of containers."""
 
-    def pending_pins(self) -> frozenset[str]:
-        """Return the containers whose pins the runtime has not taken yet."""
+    def pending(self) -> frozenset[str]:
+        """Return the containers whose pins are not in force yet."""
 
     def is_by_runtime(self, container: str) -> bool:
         """Return whether a container is updated by the runtime, not by its cgroup."""
+
+
+class VerifiedPolicy(PolicyInForce, Protocol):
+    """The policy in force, whose decisions are verified, and their delivery."""
+
+    @property
+    def delivery(self) -> VerifiedDelivery:
+        """Delivers changed pins to running containers."""
 
 
 class VerificationOptions(msgspec.Struct, frozen=True):
@@ -114,8 +122,9 @@ class Verification:
         self.options = options
         self.is_contested: Callable[[str], bool] = lambda _container: False
         # Cgroups are written in slices, between which requests pass.
+        delivery = verified.delivery
         self.repairs = Repairs(
-            verified.send_pins, options.interval, is_limited=verified.is_by_runtime
+            delivery.send, options.interval, is_limited=delivery.is_by_runtime
         )
         self.rounds = 0
         self.seconds = 0.0
@@ -192,7 +201,7 @@ class Verification:
 
     def _repair(self, now: float) -> bool:
         entries = self._verified.state.ledger.entries
-        pending = self._verified.pending_pins()
+        pending = self._verified.delivery.pending()
         drifted = [
             key
             for key, one in self._findings.items()
@@ -228,7 +237,7 @@ class Verification:
     ) -> Iterator[tuple[str, Finding | Inspected]]:
         state = self._verified.state
         pins = self._verified.policy.pins(state)
-        changing = self._verified.pending_pins() | self._recently_updated()
+        changing = self._verified.delivery.pending() | self._recently_updated()
         for key, entry in state.ledger.entries.items():
             if only is not None and key not in only:
                 continue

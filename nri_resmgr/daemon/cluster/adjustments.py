@@ -18,7 +18,8 @@ from nri_resmgr.app.configuration.cluster import (
     JudgedAdjustments,
     Verdict,
 )
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.changes.adjusting import adjust
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.daemon.cluster.reading import REQUEST, Reading, for_this_node
 from nri_resmgr.log import Logger
 from nri_resmgr.spool import ADJUSTMENTS
@@ -51,7 +52,7 @@ class ClusterAdjustments:
         self.retry_at = math.inf
         self._path = f"{folder}/{ADJUSTMENTS}"
 
-    def take(self, policy: ResourcePolicy, reading: Reading) -> bool:
+    def take(self, policy: NodePolicy, reading: Reading) -> bool:
         """Adjust containers if the adjustments are new; return whether they were."""
         found = reading.adjustments
         if isinstance(found, ResmgrError):
@@ -69,11 +70,11 @@ class ClusterAdjustments:
         judged = Judgement(errors=errors, involved={key: (key,) for key in errors})
         self.retry_at = math.inf
         if not errors:
-            judged = policy.adjust(for_this_node(read))
+            judged = adjust(policy, for_this_node(read))
             if judged.errors:
                 # Containers come and go, and take the reason along.
                 self.retry_at = time.monotonic() + _RETRY
-        in_force = policy.adjustments
+        in_force = policy.specs.adjustments.present
         self.judged = _judged(digest, read, judged, in_force, before)
         if self.judged.since != (before and before.since):
             _log(self.judged)

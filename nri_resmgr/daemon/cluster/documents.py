@@ -16,7 +16,7 @@ from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
 from nri_resmgr.app.configuration.cluster import ClusterStatus
 from nri_resmgr.app.configuration.status import Document, WouldChange
 from nri_resmgr.app.observers.observer import EventLog
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.daemon.cluster.adjustments import ClusterAdjustments
 from nri_resmgr.daemon.cluster.agent import ABSENT_AFTER, AgentContact
 from nri_resmgr.daemon.cluster.configuration import ClusterConfiguration
@@ -140,7 +140,7 @@ class ClusterDocuments:
     async def follow(
         self,
         active: ActiveConfiguration,
-        policy: ResourcePolicy,
+        policy: NodePolicy,
         is_ready: Callable[[], bool] = lambda: True,
     ) -> None:
         """Offer what the folder has, now and after each change.
@@ -149,7 +149,7 @@ class ClusterDocuments:
 
         Args:
             active: Accepts configurations.
-            policy: Accepts adjustments.
+            policy: The policy in force, whose containers are adjusted.
             is_ready: Returns whether the containers are known, which adjustments need.
         """
         async with asyncio.TaskGroup() as group:
@@ -176,7 +176,7 @@ class ClusterDocuments:
     async def _watch(
         self,
         active: ActiveConfiguration,
-        policy: ResourcePolicy,
+        policy: NodePolicy,
         is_ready: Callable[[], bool],
     ) -> None:
         def is_due() -> bool | None:

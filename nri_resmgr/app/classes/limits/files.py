@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Final
 
 import attrs
 import msgspec
@@ -20,7 +20,7 @@ from nri_resmgr.app.observers.policy_in_force import UpdatingPolicy
 from nri_resmgr.host.cgroups.finder import CgroupFinder, CgroupFolders
 from nri_resmgr.host.cgroups.writes import write_cgroup_files
 from nri_resmgr.host.knobs.files import WritableTree
-from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
+from nri_resmgr.policy.events import ContainerSpec, Event, Synchronized, Updated
 from nri_resmgr.policy.requests import DEFAULT_PERIOD
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.values import HostError
@@ -29,13 +29,6 @@ from nri_resmgr.values.cpu_weights import weight_for
 PERIOD: Final = 10.0  # seconds until failed writes are tried again
 
 _USAGE: Final = "memory.current"
-
-
-class PinningPolicy(UpdatingPolicy, Protocol):
-    """A policy that is asked for single pins; a `ResourcePolicy` is one."""
-
-    def wanted(self, container: str) -> Pin | None:
-        """Return the pin that a container should have now."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -55,7 +48,7 @@ class LimitFiles:
 
     def __init__(
         self,
-        subject: PinningPolicy,
+        subject: UpdatingPolicy,
         host: LimitHost,
         tree: WritableTree,
         period: float = PERIOD,
