@@ -22,6 +22,7 @@ from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.daemon.kubelet import NOT_INSTALLED
+from nri_resmgr.daemon.late_imports import import_late
 from nri_resmgr.daemon.observability import HttpUse, TraceUse
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.targets import (
@@ -89,6 +90,14 @@ async def checkpoint(daemon: Daemon) -> None:
     """Write the state."""
     if daemon.checkpoint_writer is not None:
         await daemon.checkpoint_writer.run()
+
+
+async def late_imports(daemon: Daemon) -> None:
+    """Import what annotations of new pods may need, once no start waits for it."""
+    history, sessions = daemon.observers.history, daemon.observers.sessions
+    while not sessions.is_synchronized:
+        await history.more(history.last)
+    await import_late()
 
 
 async def hotplug(daemon: Daemon) -> None:
@@ -374,6 +383,11 @@ SERVICES: Final[tuple[Service, ...]] = (
     Service(
         units,
         "a daemon-reload of systemd brings old CPUs of running containers back",
+        is_essential=False,
+    ),
+    Service(
+        late_imports,
+        "the first request with annotations imports what reads them",
         is_essential=False,
     ),
     Service(hotplug, "the CPUs and memory of the last poll are used"),
