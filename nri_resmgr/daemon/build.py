@@ -81,10 +81,10 @@ def build(startup: Startup) -> DaemonConfiguration:
     )
     # Until `follow` handles it in the loop, so that no request is lost.
     signal.signal(signal.SIGHUP, lambda *_: configuration.ask_to_reload())
-    configuration.on_rejection(startup.observers.rejected)
+    policy = configuration.policy
+    policy.configuration.on_rejection(startup.observers.rejected)
     if configuration.cluster is not None:
         configuration.cluster.report_trials(startup.observers.history)
-    policy = configuration.policy
     startup.observability.configured(policy.config)
     if not options.dry_run:
         how = ApplyUpdates(options.apply_updates)

@@ -70,7 +70,7 @@ def _daemon_view_of(daemon: Daemon) -> DaemonView:
         started=daemon.observers.started,
         dry_run=daemon.options.dry_run,
         levels=levels,
-        configuration=lambda: daemon.configuration.status,
+        configuration=lambda: daemon.policy.configuration.status,
         reload=daemon.configuration.reload,
         kubelet=lambda: daemon.kubelet,
         kubelet_services=lambda: daemon.kubelet_services.uses,
