@@ -11,11 +11,7 @@ from typing import Any, Final
 from google.protobuf.internal import api_implementation
 
 from nri_resmgr.daemon.build import build
-from nri_resmgr.daemon.log_setup import (
-    finish_log,
-    follow_debug_signal,
-    prepare_log,
-)
+from nri_resmgr.daemon.log_setup import follow_debug_signal, log_in_use
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.daemon.observers import DaemonObservers
 from nri_resmgr.daemon.parts import Daemon
@@ -49,11 +45,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         ResmgrError: Bad input, or the node cannot be served.
     """
-    prepare_log(options)
-    try:
+    with log_in_use(options):
         return _run(options)
-    finally:
-        finish_log()
 
 
 def _run(options: argparse.Namespace) -> int:
