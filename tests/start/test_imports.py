@@ -90,7 +90,7 @@ from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.build import build
 from nri_resmgr.daemon.log_setup import prepare_log
 from nri_resmgr.daemon.observers import DaemonObservers
-from nri_resmgr.daemon.parts import Startup
+from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import load
 from nri_resmgr.stub import Container, Pod
@@ -102,8 +102,9 @@ options = build_parser({{}}, "run").parse_args(words)
 prepare_log(options)
 observers = DaemonObservers(counts=True, traces=False)
 tree, machine = HostTree({state!r}), parse_spec("2s8c2t")
-startup = Startup(options, tree, {{}}, machine, None, observers)
-policy = build(startup).policy
+daemon = Daemon(options, tree, {{}}, machine, None, observers)
+build(daemon)
+policy = daemon.policy
 load()
 before = set(sys.modules)
 async def requests():
