@@ -62,7 +62,7 @@ def test_a_lost_grant_is_an_event_on_the_pod_that_the_daemon_lists() -> None:
     assert found.reason == "ExclusiveCpusLost"
 
 
-def test_events_about_other_things_are_none() -> None:
+def test_rows_about_other_subjects_make_no_event() -> None:
     assert occurrences_of({"kind": "session.ended", "why": "end of file"}, {}) == []
     assert (
         occurrences_of({"kind": "container.refused", "title": "configuration"}, {})

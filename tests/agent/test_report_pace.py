@@ -94,5 +94,5 @@ def test_an_answer_is_waited_for_but_not_for_ever(facts: Facts) -> None:
         pytest.param(Facts(Nothing(()), None, PENDING, STATE), id="no document"),
     ],
 )
-def test_what_is_known_is_not_waited_for(facts: Facts) -> None:
+def test_a_known_verdict_is_reported_at_once(facts: Facts) -> None:
     assert ReportPace("node.a", 0.0).rest(facts, 0.0) == 0.0
