@@ -303,7 +303,7 @@ class BalloonsPolicyNeverErrs(Node):
         check_numbers(self.policy, self.state)
 
     @invariant()
-    def everybody_has_what_was_asked_for(self) -> None:
+    def all_containers_have_their_requests(self) -> None:
         """Each container has its type and size, unless it fell back or CPUs ran out."""
         short = short_leaves(self.policy, self.state)
         assert short <= self.short or not self.state.free
@@ -316,7 +316,7 @@ class BalloonsPolicyNeverErrs(Node):
             )
 
     @invariant()
-    def nobody_falls_back_beside_room(self) -> None:
+    def no_container_falls_back_needlessly(self) -> None:
         """Who fell back would not be placed now, either."""
         context = self.policy.context
         for key, spec in self.specs.items():
@@ -327,7 +327,7 @@ class BalloonsPolicyNeverErrs(Node):
                     assert not choose_balloon(search_for(spec, left, context)[0]), key
 
     @invariant()
-    def everybody_is_where_it_belongs(self) -> None:
+    def all_containers_are_in_their_balloons(self) -> None:
         """In a balloon, of its type if it did not fall back, or left alone."""
         for key, spec in self.specs.items():
             name, alone = (

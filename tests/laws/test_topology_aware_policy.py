@@ -348,14 +348,14 @@ class TopologyAwarePolicyNeverErrs(Node):
         check_hints(self.policy, self.state, self.why)
 
     @invariant()
-    def everybody_has_what_was_asked_for(self) -> None:
+    def all_containers_have_their_requests(self) -> None:
         """Each container has its request, unless a reason says that it fell back."""
         for key, spec in self.specs.items():
             check_kind(spec, self.state.grants[key], self.why[key])
             check_promises(spec, self.state.memory.grants[key], self.why[key])
 
     @invariant()
-    def nobody_falls_back_beside_room(self) -> None:
+    def no_container_falls_back_needlessly(self) -> None:
         """What fell back could not be placed now, either, and all others fit."""
         fell_back = (Rule.FELL_BACK, Rule.RESERVED_FULL)
         for key, spec in self.specs.items():
