@@ -59,7 +59,7 @@ def silent(cpus: str) -> HostUse:
 
 @contextmanager
 def balanced(**means: float) -> Iterator[tuple[Host, Balancer]]:
-    """A host with an irqbalance; whoever started it keeps CPU 0 free."""
+    """A host with an irqbalance that was started with CPU 0 banned."""
     with host(IRQBALANCE, **means) as some:
         path = some.root / "run/irqbalance/irqbalance77.sock"
         path.parent.mkdir(parents=True)

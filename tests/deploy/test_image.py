@@ -1,4 +1,4 @@
-"""The image has what the daemon needs, and is the same whoever builds it."""
+"""The image has what the daemon needs, and each build of it is the same."""
 
 from __future__ import annotations
 

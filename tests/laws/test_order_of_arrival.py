@@ -1,4 +1,4 @@
-"""Whether a container with a request fits does not depend on who came before it."""
+"""Whether a container with a request fits does not depend on earlier containers."""
 
 from __future__ import annotations
 

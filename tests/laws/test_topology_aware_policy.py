@@ -70,7 +70,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         self.create_in_place(spec)
 
     @rule(spec=specs())
-    def create_without_wishes(self, spec: ContainerSpec) -> None:
+    def create_without_annotations(self, spec: ContainerSpec) -> None:
         """Most containers have no annotations."""
         self.create(msgspec.structs.replace(spec, preferences=NO_PREFERENCES, hints=()))
 
@@ -387,7 +387,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         assert self.state.memory.grants.keys() == self.specs.keys() | reserved_places
 
     @invariant()
-    def the_runtime_holds_what_the_state_says(self) -> None:
+    def the_runtime_has_the_pins_of_the_state(self) -> None:
         """The pins that were sent add up to the desired ones."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted

@@ -225,7 +225,7 @@ def test_missing_values_do_not_contradict(values: dict[str, Any]) -> None:
             asked(100), CgroupValues(quota=50_000), id="a limit without a value"
         ),
         pytest.param(
-            asked(100), CgroupValues(memory_limit=1), id="a memory limit untold"
+            asked(100), CgroupValues(memory_limit=1), id="an unreported memory limit"
         ),
     ],
 )
