@@ -130,7 +130,7 @@ async def test_a_missing_right_keeps_a_roll_out_and_not_the_process(
 
 @pytest.mark.process
 @pytest.mark.parametrize("flag", ["--http-endpoint", "--health-endpoint"])
-async def test_an_endpoint_that_is_none_is_bad_input(
+async def test_an_invalid_endpoint_is_bad_input(
     flag: str, cluster: FakeApiServer, access: Access, tmp_path: Path
 ) -> None:
     assert cluster.port

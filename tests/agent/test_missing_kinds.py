@@ -64,7 +64,7 @@ async def looking(server: FakeApiServer, access: Access) -> AsyncIterator[Looks]
         await transport.close()
 
 
-async def test_one_look_serves_all_that_wait_for_kinds_of_a_group(
+async def test_one_poll_serves_all_waiters_for_kinds_of_a_group(
     server: FakeApiServer, access: Access
 ) -> None:
     async with looking(server, access) as looks, asyncio.TaskGroup() as group:

@@ -114,7 +114,7 @@ def test_preferences_and_declared_requests_are_part_of_the_spec() -> None:
     )
 
 
-def test_a_list_of_cpus_that_is_none_is_not_in_force() -> None:
+def test_an_invalid_list_of_cpus_is_not_in_force() -> None:
     bad = LinuxResources(cpu=LinuxCpu(shares=2048, cpus="1-2-3"))
     one = msgspec.structs.replace(WEB, linux=LinuxContainer(resources=bad))
 

@@ -196,7 +196,7 @@ async def test_a_machine_not_taken_because_of_a_fault_is_taken_again() -> None:
     assert taken == [machine, machine]
 
 
-async def test_a_configuration_is_tried_with_the_machine_that_there_is_now(
+async def test_a_configuration_is_tried_with_the_present_machine(
     tmp_path: Path,
 ) -> None:
     spec = "{reservedResources: {cpu: 'cpuset:0'}}"

@@ -101,7 +101,7 @@ async def test_overwritten_memory_nodes_are_written_again(tmp_path: Path) -> Non
         await until(lambda: file.read_text() == wanted)
 
 
-async def test_a_program_that_writes_for_ever_gets_its_memory_nodes(
+async def test_memory_nodes_are_left_to_a_program_that_keeps_writing(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(

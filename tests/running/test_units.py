@@ -380,7 +380,7 @@ async def test_whatever_else_listens_is_reported(tmp_path: Path, answer: bytes) 
 
 
 @pytest.mark.parametrize("address", ["", "unix", "tcp:host=there", "unix:path"])
-async def test_an_address_that_is_none_is_reported(address: str) -> None:
+async def test_an_invalid_address_is_reported(address: str) -> None:
     with pytest.raises(SystemdUnreachable, match="not an address"):
         await SystemdBus.connect(address)
 

@@ -193,7 +193,9 @@ async def test_garbage_ends_the_session_and_a_new_one_begins(tmp_path: Path) -> 
         await until(lambda: len(heard) == 2)
 
 
-async def test_garbage_instead_of_a_handshake_is_borne(tmp_path: Path) -> None:
+async def test_garbage_instead_of_a_handshake_does_not_end_the_plugin(
+    tmp_path: Path,
+) -> None:
     connections = 0
 
     async def babble(

@@ -164,7 +164,7 @@ async def test_urgent_updates_are_sent_first_and_at_once() -> None:
     assert batches(runtime) == [["a"], ["z"], ["b"], ["c"]]
 
 
-async def test_one_container_is_updated_once_and_at_once_for_both() -> None:
+async def test_urgent_and_record_updates_of_a_container_are_sent_as_one() -> None:
     runtime = open_runtime()
     runtime.quiet_seconds = 0.001
     sender = paced(runtime)
@@ -296,7 +296,7 @@ async def recording_stub(runtime: Runtime, stub: Stub, count: int) -> Applicatio
 
 
 @pytest.mark.parametrize("level", [OLDEST, OLD])
-async def test_two_ride_on_a_stop_or_an_update_where_calls_can_dead_lock(
+async def test_where_calls_can_dead_lock_two_record_updates_are_sent_with_a_reply(
     level: NriLevel, tmp_path: Path
 ) -> None:
     plugin = Scheduler()
