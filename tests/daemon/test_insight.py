@@ -205,7 +205,7 @@ def let_the_kubelet_pin(root: Path) -> None:
     (folder / "cpu_manager_state").write_text('{"policyName": "static"}')
 
 
-async def test_a_kubelet_that_pins_is_logged_as_an_error(tmp_path: Path) -> None:
+async def test_a_kubelet_that_pins_is_logged_and_counted(tmp_path: Path) -> None:
     before = let_the_kubelet_pin
     async with daemon(tmp_path, MACHINE, *ENDPOINT, before=before) as running:
         line = await running.line("kubelet.manager-conflict")

@@ -99,7 +99,7 @@ def of_another_user(path: Path) -> None:
         pytest.param(Path.touch, "Not a directory|File exists", id="a file"),
     ],
 )
-def test_a_folder_writable_by_others_is_refused(
+def test_a_folder_that_others_may_have_changed_is_refused(
     tmp_path: Path, where: str, prepare: Callable[[Path], None], why: str
 ) -> None:
     path = tmp_path / where

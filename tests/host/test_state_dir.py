@@ -196,7 +196,7 @@ Spoil = Callable[[Path], object]
         ),
     ],
 )
-def test_a_directory_writable_by_others_is_refused(
+def test_a_directory_that_others_may_have_changed_is_refused(
     spoil: Spoil, sentence: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "state"

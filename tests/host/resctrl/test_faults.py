@@ -195,7 +195,7 @@ def test_a_journal_that_cannot_be_written_stops_all() -> None:
     assert world.commands == []
 
 
-def test_a_group_that_cannot_be_removed_stays_in_the_journal() -> None:
+def test_a_group_that_cannot_be_removed_is_removed_later() -> None:
     world = World()
     world.control.apply(Plan({"gold": ""}))
     world.control.monitor("pod1", "gold")
