@@ -47,7 +47,7 @@ def test_the_configuration_is_read() -> None:
     assert config.reserved_pool_namespaces == ("kube-system",)
 
 
-def test_the_picture_of_the_demo_is_what_it_prints() -> None:
+def test_the_picture_of_the_demo_is_its_output() -> None:
     command = (sys.executable, "-m", "nri_resmgr", "demo", "--machine", "2s2n2c2t")
     shown = subprocess.run(command, check=True, capture_output=True, text=True)
     picture = next(block for block in blocks("text") if "container  qos" in block)

@@ -178,7 +178,7 @@ class FakeApiServer:
         body = self.objects.pop(key)
         self.version += 1
         body["metadata"]["resourceVersion"] = str(self.version)
-        self._tell(key, "DELETED", body)
+        self._send_to_watches(key, "DELETED", body)
 
     def compact(self) -> None:
         """Forget what changed up to now: older versions have expired."""
@@ -205,10 +205,14 @@ class FakeApiServer:
             has_changed = before is None or before.get("spec") != body.get("spec")
             metadata["generation"] = old.get("generation", 0) + has_changed
         self.objects[key] = body
-        self._tell(key, "MODIFIED" if before else "ADDED", copy.deepcopy(body))
+        self._send_to_watches(
+            key, "MODIFIED" if before else "ADDED", copy.deepcopy(body)
+        )
         return body
 
-    def _tell(self, key: tuple[str, str, str], what: str, body: Json) -> None:
+    def _send_to_watches(
+        self, key: tuple[str, str, str], what: str, body: Json
+    ) -> None:
         self._log.append((self.version, "/".join(key[:2]), what, body))
         self._changed.set()
         self._changed = asyncio.Event()

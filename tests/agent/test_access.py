@@ -80,7 +80,7 @@ def _write(folder: Path, config: object) -> Path:
         ("kubernetes.default.svc", "", "https://kubernetes.default.svc:443"),
     ],
 )
-def test_a_pod_has_it_in_its_environment(
+def test_access_in_a_pod_is_read_from_the_environment(
     pod: Path, host: str, port: str, url: str
 ) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": port}
@@ -95,14 +95,16 @@ def test_a_pod_has_it_in_its_environment(
     )
 
 
-def test_an_explicit_address_replaces_the_environments(pod: Path) -> None:
+def test_an_explicit_address_overrides_the_environment(pod: Path) -> None:
     access = find_access(server="https://[::1]:6443/", environ={}, service_account=pod)
 
     assert access.server == "https://[::1]:6443"
     assert access.token == Source(path=pod / "token")
 
 
-def test_without_anything_there_is_no_access(pod: Path, tmp_path: Path) -> None:
+def test_without_environment_and_kubeconfig_there_is_no_access(
+    pod: Path, tmp_path: Path
+) -> None:
     with pytest.raises(NoAccess, match=r"use --kubeconfig, or run in a pod"):
         find_access(environ={}, service_account=tmp_path / "none")
     with pytest.raises(NoAccess, match=r"KUBERNETES_SERVICE_HOST is not set"):
@@ -138,7 +140,7 @@ def test_the_nodes_name_comes_from_the_flag_or_the_environment() -> None:
 # By a kubeconfig
 
 
-def test_the_current_context_counts(tmp_path: Path) -> None:
+def test_the_current_context_is_used(tmp_path: Path) -> None:
     access = find_access(_write(tmp_path, _config(token="secret")))  # noqa: S106
 
     assert access == Access(
@@ -148,7 +150,7 @@ def test_the_current_context_counts(tmp_path: Path) -> None:
     )
 
 
-def test_a_credential_is_not_printed(tmp_path: Path) -> None:
+def test_credentials_are_not_in_the_repr(tmp_path: Path) -> None:
     access = find_access(_write(tmp_path, _config(token="secret")))  # noqa: S106
 
     assert "secret" not in f"{access!r} {access}"
@@ -176,7 +178,7 @@ def test_files_are_relative_to_the_kubeconfig(tmp_path: Path) -> None:
     assert (access.server_name, access.is_verified) == ("kubernetes", True)
 
 
-def test_verification_is_off_only_where_the_file_says_so(tmp_path: Path) -> None:
+def test_tls_verification_is_disabled_only_by_the_kubeconfig(tmp_path: Path) -> None:
     config = _config()
     config["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
 
@@ -218,7 +220,7 @@ def test_verification_is_off_only_where_the_file_says_so(tmp_path: Path) -> None
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused(
+def test_unsupported_settings_of_a_kubeconfig_are_rejected(
     tmp_path: Path, change: Change, why: str
 ) -> None:
     config = _config()
@@ -234,19 +236,19 @@ def test_what_cannot_be_done_is_refused(
 @pytest.mark.parametrize(
     "text", [b"", b"{", b"a: [", b"- " * 20_000, b"\xff", b"!!timestamp 9999-99-99"]
 )
-def test_what_is_no_kubeconfig_is_refused(tmp_path: Path, text: bytes) -> None:
+def test_an_invalid_kubeconfig_is_rejected(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "config").write_bytes(text)
 
     with pytest.raises(BadKubeconfig):
         find_access(tmp_path / "config")
 
 
-def test_a_kubeconfig_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadKubeconfig, match=r"config: no such file"):
         find_access(tmp_path / "config")
 
 
-async def test_a_kubeconfig_with_everything_inside_works(
+async def test_a_kubeconfig_with_inline_credentials_works(
     server: FakeApiServer, authority: Authority, tmp_path: Path
 ) -> None:
     certificate, key = authority.issue("node-b")
@@ -366,7 +368,7 @@ def test_a_refused_certificate_has_files_looked_at_once_a_minute(
 
 
 @pytest.mark.parametrize("token", ["", " \n", "a\nb", "a b", "ä", "a\x00b"])
-def test_what_is_no_token_is_refused(
+def test_an_invalid_token_is_rejected(
     authority: Authority, tmp_path: Path, token: str
 ) -> None:
     (tmp_path / "ca.crt").write_bytes(authority.ca.read_bytes())
@@ -377,7 +379,7 @@ def test_what_is_no_token_is_refused(
 
 
 @pytest.mark.parametrize("ca", ["", "no PEM"])
-def test_what_is_no_ca_is_refused(tmp_path: Path, ca: str) -> None:
+def test_an_invalid_ca_is_rejected(tmp_path: Path, ca: str) -> None:
     (tmp_path / "ca.crt").write_text(ca)
     (tmp_path / "token").write_text("first")
 

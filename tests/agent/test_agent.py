@@ -125,7 +125,7 @@ async def cluster(server: FakeApiServer, tmp_path: Path) -> AsyncIterator[Cluste
 RESOURCES = custom_resources(["StaticPolicy", "BalloonsPolicy"])
 
 
-async def test_what_is_applied_is_in_force_and_reported(
+async def test_an_applied_document_is_in_force_and_reported(
     cluster: Cluster, access: Access
 ) -> None:
     cluster.server.put(STATIC, policy("default", "cpuset:3"))
@@ -192,7 +192,7 @@ async def test_a_mistake_is_reported_and_the_old_one_stays(
         )
 
 
-async def test_a_document_is_tried_out_and_what_it_would_change_is_shown(
+async def test_a_dry_run_of_a_document_reports_the_changes_it_would_make(
     cluster: Cluster, access: Access
 ) -> None:
     name = f"node.{NODE}"
@@ -337,7 +337,7 @@ async def test_config_maps_have_documents_or_sections_of_cri_resource_manager(
         assert cluster.status()["observed"]["kind"] == "ConfigMap"
 
 
-async def test_the_daemon_counts_alone_while_the_cluster_is_away(
+async def test_a_document_changed_during_an_outage_is_applied_after_it(
     cluster: Cluster, access: Access
 ) -> None:
     cluster.server.put(STATIC, policy("default", "cpuset:3"))

@@ -76,7 +76,7 @@ OTHER = config("default", "StaticPolicy")
         ),
     ],
 )
-def test_the_most_specific_name_counts(
+def test_the_most_specific_name_is_chosen(
     node: list[Observation],
     group: list[Observation],
     default: list[Observation],
@@ -87,7 +87,7 @@ def test_the_most_specific_name_counts(
     assert choose(("node.a", "group.g", "default"), seen) == expected
 
 
-def test_two_kinds_are_named_with_what_to_do() -> None:
+def test_an_ambiguous_choice_names_both_objects_and_the_remedy() -> None:
     assert str(Ambiguous((DEFAULT, OTHER))) == (
         "BalloonsPolicy kube-system/default and StaticPolicy kube-system/default both "
         "apply to this node: delete all but one of them"

@@ -188,7 +188,7 @@ def test_slices_are_as_published(version: str) -> None:
         assert int(policy["validRange"]["min"]) <= int(policy["default"])
 
 
-def test_a_claim_of_another_node_is_none_of_ours() -> None:
+def test_a_claim_of_another_node_is_not_served() -> None:
     """The pool of a device is its node."""
     wanted = WantedClaim("ask", "shop", "a", "u")
     claim = {"status": allocated(("numa-0", 1), pool="worker-9")}

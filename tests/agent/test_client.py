@@ -110,7 +110,9 @@ async def test_an_object_is_created_once(server: FakeApiServer, access: Access) 
     assert server.requests[0].path == IN_SYSTEM
 
 
-async def test_a_name_leads_nowhere_else(server: FakeApiServer, access: Access) -> None:
+async def test_a_name_cannot_lead_to_another_path(
+    server: FakeApiServer, access: Access
+) -> None:
     async with ApiClient.open(access) as api:
         with pytest.raises(ObjectMissing):
             await api.get(Ref(BALLOONS, "../../pods?x=1#", "kube-system"))
@@ -118,7 +120,7 @@ async def test_a_name_leads_nowhere_else(server: FakeApiServer, access: Access) 
     assert server.requests[0].path == f"{IN_SYSTEM}/..%2F..%2Fpods%3Fx%3D1%23"
 
 
-async def test_who_asks_is_in_the_request(
+async def test_requests_identify_the_client(
     server: FakeApiServer, access: Access
 ) -> None:
     async with ApiClient.open(access) as api:
@@ -165,7 +167,7 @@ async def test_a_missing_object_is_not_a_missing_kind(
         (302, BadAnswer, "does not answer like an API server: status 302"),
     ],
 )
-async def test_an_error_says_which_party_can_act(
+async def test_errors_name_the_party_that_can_act(
     server: FakeApiServer,
     access: Access,
     code: int,
@@ -203,7 +205,7 @@ async def test_an_endless_answer_is_not_read_to_its_end(
     assert why.value.most == MOST_BYTES
 
 
-async def test_a_page_of_a_portal_is_no_answer(
+async def test_the_page_of_a_portal_is_a_bad_answer(
     server: FakeApiServer, access: Access
 ) -> None:
     async def portal(_: Request, wire: Wire) -> bool:
@@ -217,7 +219,7 @@ async def test_a_page_of_a_portal_is_no_answer(
             await api.get(DEFAULT)
 
 
-async def test_a_server_that_is_away_is_named(
+async def test_an_unreachable_server_is_named(
     server: FakeApiServer, access: Access
 ) -> None:
     await server.__aexit__()

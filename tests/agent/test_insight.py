@@ -85,7 +85,7 @@ async def test_all_metrics_are_served(
 
 
 @pytest.mark.process
-async def test_an_api_server_that_is_away_is_no_reason_for_a_restart(
+async def test_an_unreachable_api_server_does_not_fail_the_liveness_probe(
     cluster: FakeApiServer, access: Access, tmp_path: Path
 ) -> None:
     kubeconfig = kubeconfig_of(access, tmp_path)
@@ -130,7 +130,7 @@ async def test_a_missing_right_keeps_a_roll_out_and_not_the_process(
 
 @pytest.mark.process
 @pytest.mark.parametrize("flag", ["--http-endpoint", "--health-endpoint"])
-async def test_an_endpoint_that_is_none_is_bad_input(
+async def test_an_invalid_endpoint_is_bad_input(
     flag: str, cluster: FakeApiServer, access: Access, tmp_path: Path
 ) -> None:
     assert cluster.port
@@ -202,7 +202,7 @@ def test_each_version_that_the_daemon_rejects_is_counted_once() -> None:
     }
 
 
-def test_names_of_metrics_are_those_of_prometheus() -> None:
+def test_names_of_metrics_follow_the_conventions_of_prometheus() -> None:
     for one in METRICS:
         assert one.name.startswith("nri_resmgr_agent_")
         assert one.name.endswith("_total") == (one.kind == "counter")

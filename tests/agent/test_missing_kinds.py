@@ -64,7 +64,7 @@ async def looking(server: FakeApiServer, access: Access) -> AsyncIterator[Looks]
         await transport.close()
 
 
-async def test_one_look_serves_all_that_wait_for_kinds_of_a_group(
+async def test_one_poll_serves_all_waiters_for_kinds_of_a_group(
     server: FakeApiServer, access: Access
 ) -> None:
     async with looking(server, access) as looks, asyncio.TaskGroup() as group:
@@ -106,7 +106,7 @@ async def test_each_group_is_looked_at_by_itself(
     assert set(looks.paths) == {GROUP, "/apis/criresmgr.intel.com/v1alpha1"}
 
 
-async def test_what_no_longer_waits_is_not_looked_for(
+async def test_polling_ends_with_its_last_waiter(
     server: FakeApiServer, access: Access
 ) -> None:
     async with looking(server, access) as looks:
@@ -123,7 +123,7 @@ async def test_what_no_longer_waits_is_not_looked_for(
         await asyncio.wait_for(looks.kinds.wait(STATIC, LONG), patience(30))
 
 
-async def test_a_kind_whose_objects_stay_missing_is_asked_for_seldom(
+async def test_a_kind_whose_objects_stay_missing_is_polled_rarely(
     server: FakeApiServer, access: Access
 ) -> None:
     """As where a CRD has another scope, or no status, than the agent needs."""
@@ -138,7 +138,7 @@ async def test_a_kind_whose_objects_stay_missing_is_asked_for_seldom(
 
 
 @pytest.mark.parametrize("code", [403, 500])
-async def test_where_the_server_does_not_say_the_pause_counts(
+async def test_without_an_answer_the_pause_of_the_waiter_applies(
     code: int, server: FakeApiServer, access: Access
 ) -> None:
     async def refuse(_: Request, wire: Wire) -> bool:

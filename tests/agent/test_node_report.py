@@ -45,7 +45,7 @@ FACTS = Facts(Chosen(CONFIG), CONFIG, Verdict(Outcome.ACCEPTED), STATE)
 NOW, LATER = "2026-01-02T03:04:05Z", "2026-01-02T04:00:00Z"
 
 
-def test_a_node_that_works_says_by_which_object() -> None:
+def test_a_working_node_reports_the_object_that_configures_it() -> None:
     status = node_status(FACTS, {}, 1, NOW)
 
     assert status["observed"] == {
@@ -171,7 +171,7 @@ def test_an_unreachable_daemon_leaves_everything_unknown() -> None:
     ]
 
 
-def test_what_is_wrong_beside_the_configuration_is_shown() -> None:
+def test_problems_beside_the_configuration_are_shown() -> None:
     state = msgspec.structs.replace(
         STATE,
         session=Session("disconnected", "end of file"),

@@ -146,7 +146,7 @@ def test_each_zone_is_as_status_after_random_events(kind: str) -> None:
             check_pools(state, found)
 
 
-def test_zones_are_what_the_scheduler_plugin_reads() -> None:
+def test_zones_have_the_form_that_the_scheduler_plugin_reads() -> None:
     parts = parts_of("StaticPolicy", "1s2n4c1t")
     parts.run("web", 2)
 
@@ -183,7 +183,7 @@ def test_zones_are_what_the_scheduler_plugin_reads() -> None:
         ("TopologyAwarePolicy", "1s2n4c1t", "", "none"),
     ],
 )
-def test_the_policy_says_single_node_only_where_that_is_true(
+def test_single_numa_node_is_published_only_where_it_holds(
     kind: str, machine: str, more: str, policy: str
 ) -> None:
     found = published(parts_of(kind, machine, PUBLISHED + more))
@@ -205,7 +205,7 @@ def test_huge_pages_are_resources_of_their_nodes() -> None:
     assert found[-1]["available"] == str(1 << 21)
 
 
-def test_pools_are_in_the_form_of_nri_plugins_on_wish() -> None:
+def test_zones_of_pools_have_the_form_of_nri_plugins() -> None:
     text = "agent: {nodeResourceTopology: true, nodeResourceTopologyZones: pools}"
     parts = parts_of("TopologyAwarePolicy", "2s2n4c1t", text)
 
@@ -240,7 +240,7 @@ def test_the_fingerprint_is_of_pods_with_containers() -> None:
     assert published(parts)["attributes"] == empty
 
 
-def test_nothing_is_published_without_a_wish_or_in_a_dry_run() -> None:
+def test_nothing_is_published_unless_enabled_or_in_a_dry_run() -> None:
     parts = parts_of("StaticPolicy", "1s1n4c1t", "pinCPU: true")
     assert zones_of(parts.daemon)["publish"] is None
     parts = parts_of("StaticPolicy", "1s1n4c1t")

@@ -126,7 +126,7 @@ async def test_a_node_that_was_outrun_waits_whatever_changes_meanwhile(
     assert len(server.requests) == asked
 
 
-async def test_an_object_that_has_gone_is_no_failure(
+async def test_a_deleted_object_is_not_a_failure(
     server: FakeApiServer, access: Access, shared: Facts
 ) -> None:
     server.remove(BALLOONS.path(NAMESPACE), "default")

@@ -80,9 +80,7 @@ def test_an_object_without_a_status_has_no_entries() -> None:
         pytest.param("text", False, id="no entry"),
     ],
 )
-def test_an_entry_that_says_the_same_is_up_to_date(
-    present: object, *, expected: bool
-) -> None:
+def test_an_equal_entry_is_up_to_date(present: object, *, expected: bool) -> None:
     entry = entry_of(SHARED, Verdict(Outcome.ACCEPTED), NOW)
     assert entry is not None
 

@@ -62,7 +62,7 @@ def test_a_lost_grant_is_an_event_on_the_pod_that_the_daemon_lists() -> None:
     assert found.reason == "ExclusiveCpusLost"
 
 
-def test_events_about_other_things_are_none() -> None:
+def test_rows_about_other_subjects_make_no_event() -> None:
     assert occurrences_of({"kind": "session.ended", "why": "end of file"}, {}) == []
     assert (
         occurrences_of({"kind": "container.refused", "title": "configuration"}, {})
@@ -107,7 +107,7 @@ def test_no_control_character_of_a_pod_is_in_a_note() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.floats(0, 30)), min_size=1, max_size=200)
 )
-def test_no_storm_exceeds_the_writes_of_a_minute_and_none_is_forgotten(
+def test_no_burst_exceeds_the_writes_per_minute_and_none_is_lost(
     storm: list[tuple[int, float]],
 ) -> None:
     events, at = PodEvents("node-a", "agent"), 0.0

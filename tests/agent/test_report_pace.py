@@ -77,7 +77,7 @@ def test_each_change_is_spread_and_nothing_else_moves_it(
         pytest.param(Facts(Waiting(), OWN, PENDING, STATE), id="no object"),
     ],
 )
-def test_an_answer_is_waited_for_but_not_for_ever(facts: Facts) -> None:
+def test_an_answer_is_awaited_for_a_limited_time(facts: Facts) -> None:
     pace = ReportPace("node.a", 0.0)
 
     assert pace.rest(facts, 1.0) == PATIENCE - 1.0
@@ -94,5 +94,5 @@ def test_an_answer_is_waited_for_but_not_for_ever(facts: Facts) -> None:
         pytest.param(Facts(Nothing(()), None, PENDING, STATE), id="no document"),
     ],
 )
-def test_what_is_known_is_not_waited_for(facts: Facts) -> None:
+def test_a_known_verdict_is_reported_at_once(facts: Facts) -> None:
     assert ReportPace("node.a", 0.0).rest(facts, 0.0) == 0.0

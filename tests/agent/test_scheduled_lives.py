@@ -36,7 +36,7 @@ def test_nodes_refuse_no_claims(cluster: str) -> None:
     assert found.counts["exclusive"] == 0
 
 
-def test_a_full_node_is_passed_over_where_the_object_says_so() -> None:
+def test_a_node_published_as_full_is_skipped() -> None:
     node = make_node("1s1n4c1t", "topology-aware")
     assert all(one.choose(pod(3000), [node.seen]) for one in (PLAIN, TOPOLOGY, CACHE))
     # Not bound by the scheduler, and nothing of a request is known: such as a pod that

@@ -119,7 +119,7 @@ async def publishing(
                 await task
 
 
-async def test_it_is_created_and_belongs_to_the_node(
+async def test_the_object_is_created_and_owned_by_the_node(
     cluster: FakeApiServer, access: Access
 ) -> None:
     async with publishing(cluster, access) as found:
@@ -163,7 +163,7 @@ async def test_many_changes_are_one_write(
     assert len(found.writes) <= 10
 
 
-async def test_what_is_deleted_by_hand_comes_again(
+async def test_an_object_deleted_by_hand_is_created_again(
     cluster: FakeApiServer, access: Access
 ) -> None:
     async with publishing(cluster, access, again=0.05) as found:
@@ -201,7 +201,7 @@ async def test_the_object_of_another_manager_stays(
 
 
 @pytest.mark.parametrize("managers", [("nri-resmgr",), ("nri-resmgr", "nfd"), ("nfd",)])
-async def test_only_an_object_of_ours_is_withdrawn(
+async def test_only_an_object_of_the_agent_is_deleted(
     cluster: FakeApiServer, access: Access, managers: tuple[str, ...]
 ) -> None:
     fields = [{"manager": one, "fieldsV1": {"f:zones": {}}} for one in managers]

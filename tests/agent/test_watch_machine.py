@@ -106,7 +106,7 @@ def test_a_watch_that_has_worked_makes_pauses_short_again() -> None:
 
 
 @given(chance=CHANCES)
-def test_a_missing_kind_is_looked_for_every_5_minutes(chance: float) -> None:
+def test_a_missing_kind_is_polled_every_5_minutes(chance: float) -> None:
     machine = _machine()
     machine.start()
 

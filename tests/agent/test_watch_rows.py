@@ -155,7 +155,7 @@ def names(news: list[News]) -> Iterator[str]:
                 yield type(one).__name__
 
 
-async def test_what_is_there_and_what_changes(
+async def test_present_objects_are_listed_and_changes_are_reported(
     server: FakeApiServer, access: Access
 ) -> None:
     server.put(SYSTEM, policy(a=1))
@@ -185,7 +185,7 @@ async def test_absence_is_reported_by_the_list(
         await watched.until(Changed)
 
 
-async def test_a_change_of_the_status_is_no_news(
+async def test_a_change_of_the_status_alone_is_not_reported(
     server: FakeApiServer, access: Access
 ) -> None:
     server.put(SYSTEM, policy(a=1))
@@ -360,7 +360,7 @@ async def test_a_bookmark_is_where_the_next_watch_begins(
     assert watches(server)[1].query["resourceVersion"] == "5000"
 
 
-async def test_the_end_of_a_watch_is_ours_to_choose(
+async def test_the_client_chooses_when_a_watch_ends(
     server: FakeApiServer, access: Access
 ) -> None:
     async def end(wire: Wire) -> None:
@@ -394,7 +394,7 @@ async def test_a_peer_that_is_silent(server: FakeApiServer, access: Access) -> N
     await transport.close()
 
 
-async def test_a_watch_whose_peer_is_silent_ends(
+async def test_a_watch_of_a_silent_peer_ends(
     server: FakeApiServer, access: Access
 ) -> None:
     transport = Transport(access, Credentials(access))
@@ -473,7 +473,7 @@ async def test_a_token_that_was_rotated(
     assert watched.pauses[0] <= 1.0
 
 
-async def test_a_token_that_is_rotated_between_requests_is_no_news(
+async def test_a_token_rotated_between_requests_is_not_reported(
     server: FakeApiServer, access: Access, tmp_path: Path
 ) -> None:
     async def refuse(wire: Wire) -> None:
@@ -491,7 +491,7 @@ async def test_a_token_that_is_rotated_between_requests_is_no_news(
     assert watches(server)[1].headers["authorization"] == "Bearer second"
 
 
-async def test_a_server_that_is_away_for_long(
+async def test_a_long_outage_of_the_server_is_reported_once(
     server: FakeApiServer, access: Access
 ) -> None:
     server.put(SYSTEM, policy("a"))
@@ -515,7 +515,9 @@ async def test_a_server_that_is_away_for_long(
     assert all(pause <= end for pause, end in zip(watched.pauses, ends, strict=True))
 
 
-async def test_what_is_no_api_server(server: FakeApiServer, access: Access) -> None:
+async def test_a_server_that_is_not_an_api_server_is_reported(
+    server: FakeApiServer, access: Access
+) -> None:
     async def portal(wire: Wire) -> None:
         await wire.answer(200, b"<html>log in</html>")
 

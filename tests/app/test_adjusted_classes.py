@@ -125,7 +125,7 @@ def test_a_new_container_gets_nothing_of_an_adjustment_with_an_unknown_class() -
     assert (line["title"], KNOWN in line["why"]) == ("default/db/main", True)
 
 
-def test_an_adjusted_container_stays_so_where_its_class_is_gone() -> None:
+def test_a_container_stays_adjusted_when_its_class_is_removed() -> None:
     policy = made(RDT)
     adjust(policy, read(adjustment(resources=MORE, classes={"rdt": "silver"})))
     reconfigure(policy, config(RDT.replace("silver", "bronze")))
@@ -148,7 +148,7 @@ def test_a_restart_leaves_what_was_in_force_before_an_unknown_class() -> None:
     assert list(adjust(reborn, wrong).errors) == ["web"]
 
 
-async def test_groups_of_the_host_are_known_once_they_were_read(tmp_path: Path) -> None:
+async def test_groups_of_the_host_are_known_after_discovery(tmp_path: Path) -> None:
     resctrl = Resctrl(HARDWARE)
     resctrl.mkdir("gold")
     text = "{control: {rdt: {enable: true}}}"

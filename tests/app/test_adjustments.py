@@ -145,7 +145,7 @@ def test_a_mistake_has_its_path(spec: dict[str, Any], why: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["{}", "a", "[1]", "[{}]", "- {metadata: {name: 1}}"])
-def test_what_is_no_list_of_objects_is_rejected(text: str) -> None:
+def test_anything_but_a_list_of_objects_is_rejected(text: str) -> None:
     with pytest.raises(BadSetting):
         read_adjustments(text, "n")
 
@@ -331,7 +331,7 @@ def test_a_resize_changes_what_is_restored_later() -> None:
     assert spec_of(policy, "web").request == 2000
 
 
-def test_conflicts_leave_all_as_it_was() -> None:
+def test_conflicting_adjustments_change_nothing() -> None:
     policy = made("TopologyAwarePolicy")
     run(policy, "web", 1)
     run(policy, "db", 1)
@@ -366,7 +366,7 @@ def test_best_effort_containers_have_no_amounts_to_adjust() -> None:
     assert (request.name, request.by_adjustment) == ("gold", True)
 
 
-def test_what_does_not_fit_leaves_all_as_it_was() -> None:
+def test_adjustments_that_do_not_fit_change_nothing() -> None:
     policy = made("StaticPolicy")
     run(policy, "web", 1, "guaranteed")
     run(policy, "db", 1, "guaranteed")

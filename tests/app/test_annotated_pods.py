@@ -53,7 +53,7 @@ async def test_a_scheduling_class_is_part_of_the_creation(tmp_path: Path) -> Non
         )
 
 
-async def test_a_class_that_there_is_not_is_reported_and_passed_over(
+async def test_an_unknown_class_is_reported_and_ignored(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
@@ -82,7 +82,7 @@ async def test_preferences_reach_the_policy(tmp_path: Path) -> None:
         assert len(CpuSet.parse(node.pinned("web")[0])) > 1
 
 
-async def test_a_mistake_that_must_not_pass_refuses_the_container(
+async def test_a_mistake_in_a_strict_annotation_refuses_the_container(
     tmp_path: Path,
 ) -> None:
     key = "cpu.preserve.resource-policy.nri.io/pod"
@@ -94,7 +94,9 @@ async def test_a_mistake_that_must_not_pass_refuses_the_container(
         assert list(node.plugin.state.ledger.entries) == []
 
 
-async def test_a_mistake_that_may_pass_is_logged_once(tmp_path: Path) -> None:
+async def test_a_mistake_in_an_optional_annotation_is_logged_once(
+    tmp_path: Path,
+) -> None:
     key = "hide-hyperthreads.resource-policy.nri.io/pod"
     async with running_node(tmp_path) as node:
         with capture_logs() as lines:
@@ -152,7 +154,7 @@ async def test_a_resize_of_announced_amounts_is_legitimate(tmp_path: Path) -> No
         assert [one for one in lines if one["log_level"] == "warning"] == []
 
 
-async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+async def test_the_annotations_of_a_removed_pod_are_discarded(tmp_path: Path) -> None:
     other = {
         "noderesource.dev/resources": '{"containers": {"web": {"limits": {"cpu": 3}}}}'
     }
@@ -189,7 +191,7 @@ def test_a_container_that_runs_is_not_refused_for_a_mistake(tmp_path: Path) -> N
         pytest.param("false", "hints.unreadable", id="else it is placed without hints"),
     ],
 )
-async def test_a_disk_whose_place_cannot_be_read(
+async def test_a_disk_with_an_unreadable_numa_node_refuses_only_strict_hints(
     tmp_path: Path, strict: str, event: str
 ) -> None:
     host = tmp_path / "host"

@@ -153,7 +153,7 @@ def prefers(**annotations: Any) -> Preferences:
 )
 @pytest.mark.parametrize("name_space", [NATIVE, CRI_RM])
 @pytest.mark.parametrize("scope", ["", "/pod", "/container.web"])
-def test_what_an_annotation_asks_for(
+def test_each_annotation_becomes_its_preference(
     key: str, value: str, preferences: Preferences, name_space: str, scope: str
 ) -> None:
     reading = read_preferences(KUBELETS | {f"{key}.{name_space}{scope}": value}, "web")
@@ -161,7 +161,7 @@ def test_what_an_annotation_asks_for(
     assert reading == Reading(preferences)
 
 
-def test_a_pod_without_annotations_of_ours_prefers_nothing() -> None:
+def test_a_pod_without_known_annotations_has_no_preferences() -> None:
     assert read_preferences(KUBELETS, "web") == Reading()
 
 
@@ -208,7 +208,7 @@ def test_a_pod_without_annotations_of_ours_prefers_nothing() -> None:
         ),
     ],
 )
-def test_which_hints_are_wanted(
+def test_annotations_choose_the_sources_of_hints(
     annotations: dict[str, str], hints: HintOptions
 ) -> None:
     written = {f"{key}.{NATIVE}/pod": value for key, value in annotations.items()}
@@ -226,7 +226,7 @@ def test_a_running_container_is_not_refused() -> None:
         read_preferences({key: "on"}, "web")
 
 
-def test_what_was_read_is_remembered_in_any_order() -> None:
+def test_parsed_annotations_are_cached_whatever_their_order() -> None:
     written = {f"{key}.{NATIVE}": "true" for key in ("b", "a", "hide-hyperthreads")}
     reading = read_preferences(written, "web")
 
@@ -234,7 +234,7 @@ def test_what_was_read_is_remembered_in_any_order() -> None:
     assert read_preferences(written, "db") is not reading
 
 
-def test_long_annotations_are_not_remembered() -> None:
+def test_long_annotations_are_not_cached() -> None:
     written = {f"hide-hyperthreads.{NATIVE}": "x" * 17_000}
 
     first, second = (read_preferences(written, "web") for _ in range(2))

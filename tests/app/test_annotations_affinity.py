@@ -214,7 +214,7 @@ EITHER = (
         ),
     ],
 )
-def test_what_is_misread_attracts_nothing(text: str, why: str) -> None:
+def test_an_invalid_rule_is_reported_and_has_no_effect(text: str, why: str) -> None:
     reading = read_preferences({KEY: text}, "web")
 
     (problem,) = reading.problems
@@ -222,5 +222,5 @@ def test_what_is_misread_attracts_nothing(text: str, why: str) -> None:
     assert reading == Reading(problems=(AnnotationProblem(KEY, text, problem.why),))
 
 
-def test_what_is_wrong_with_others_is_theirs_to_complain_about() -> None:
+def test_mistakes_in_rules_of_other_containers_are_not_reported() -> None:
     assert rules("web: [db]\ndb: [{}]") == (Affinity(DB),)

@@ -66,7 +66,7 @@ def test_keys_of_cri_o_are_read(
     assert read_preferences(annotations, "web") == Reading(preferences)
 
 
-def test_a_mistake_is_kept_for_those_that_know_whether_it_counts() -> None:
+def test_mistakes_are_kept_until_their_relevance_is_known() -> None:
     found = read_preferences(
         {
             "cpu-quota.crio.io": "off",

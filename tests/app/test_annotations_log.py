@@ -38,7 +38,7 @@ def test_another_wrong_value_is_logged_again() -> None:
     ]
 
 
-def test_an_unusual_spelling_is_not_said_to_be_ignored() -> None:
+def test_an_unusual_spelling_is_logged_as_obeyed() -> None:
     unusual = msgspec.structs.replace(WRONG, value="yes", read=True)
 
     assert logged(("web", [unusual]), ("web", [unusual])) == [
@@ -46,7 +46,7 @@ def test_an_unusual_spelling_is_not_said_to_be_ignored() -> None:
     ]
 
 
-def test_the_memory_of_what_was_logged_is_limited() -> None:
+def test_the_record_of_logged_problems_is_bounded() -> None:
     others = [
         msgspec.structs.replace(WRONG, value=str(number)) for number in range(4096)
     ]

@@ -116,7 +116,7 @@ def test_a_strict_annotation_that_is_misread_refuses(
         ("toptierlimit", "much", "bad quantity 'much': not a number with a Kubernetes"),
     ],
 )
-def test_any_other_annotation_is_as_if_it_did_not_stand_there(
+def test_any_other_misread_annotation_is_ignored(
     key: str, value: str, why: str
 ) -> None:
     name = f"{key}.{NATIVE}"
@@ -128,7 +128,7 @@ def test_any_other_annotation_is_as_if_it_did_not_stand_there(
     assert reading == Reading(problems=(AnnotationProblem(name, value, problem.why),))
 
 
-def test_a_hint_of_a_test_that_is_none() -> None:
+def test_an_invalid_hint_for_tests_is_reported() -> None:
     reading = read_preferences(
         {f"test.topologyhints.{NATIVE}": "gpu: {CPUs: first}"}, "web", testing=True
     )
@@ -167,7 +167,7 @@ def test_a_hint_of_a_test_that_is_none() -> None:
         ),
     ],
 )
-def test_a_key_that_means_nothing_is_reported(key: str, why: str) -> None:
+def test_an_unknown_key_is_reported(key: str, why: str) -> None:
     reading = read_preferences({key: "true"}, "web")
 
     (problem,) = reading.problems
@@ -188,7 +188,7 @@ def test_a_key_that_means_nothing_is_reported(key: str, why: str) -> None:
         "intel.com/resources",
     ],
 )
-def test_keys_of_others_are_theirs(key: str) -> None:
+def test_keys_of_other_programs_are_ignored(key: str) -> None:
     assert read_preferences({key: "x"}, "web") == Reading()
 
 
@@ -257,7 +257,7 @@ WORDS = st.sampled_from(
         NAMES, st.text() | st.lists(WORDS).map("".join), min_size=1, max_size=4
     )
 )
-def test_no_text_does_worse_than_refuse(annotations: dict[str, str]) -> None:
+def test_any_text_is_read_or_refused(annotations: dict[str, str]) -> None:
     reading = read_preferences(annotations, "web", refuse=Refused.NONE, testing=True)
 
     assert {problem.key for problem in reading.problems} <= set(annotations)

@@ -80,7 +80,7 @@ def prefers(**annotations: Any) -> Preferences:
         ),
     ],
 )
-def test_which_of_several_annotations_counts(
+def test_the_annotation_of_the_narrowest_scope_takes_precedence(
     annotations: dict[str, str],
     shared: bool | None,  # noqa: FBT001 - a column of the table
 ) -> None:
@@ -163,7 +163,7 @@ def test_a_preference_that_cannot_be_read_replaces_no_requirement() -> None:
         ),
     ],
 )
-def test_what_older_releases_of_cri_rm_understood(
+def test_annotations_of_older_releases_of_cri_rm_are_read(
     key: str, value: str, preferences: Preferences
 ) -> None:
     assert read_preferences({f"{CRI_RM}/{key}": value}, "web") == Reading(preferences)

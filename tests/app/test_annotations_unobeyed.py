@@ -143,7 +143,9 @@ def test_scheduling_classes_are_obeyed_where_nothing_is_pinned(tmp_path: Path) -
     assert reported(lines) == []
 
 
-def test_another_policy_reports_what_it_does_not_obey(tmp_path: Path) -> None:
+def test_another_policy_reports_the_annotations_it_does_not_obey(
+    tmp_path: Path,
+) -> None:
     plugin, _ = started(tmp_path, "TopologyAwarePolicy")
     pod, container = pod_with(SOFT)
     with capture_logs() as lines:

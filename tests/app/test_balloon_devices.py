@@ -60,7 +60,7 @@ def test_cpus_close_to_a_path(path: str, cpus: str, host: HostTree) -> None:
     assert str(cpus_close_to(path, MACHINE, host)) == cpus
 
 
-def test_a_file_that_is_not_what_it_should_be_is_an_error(host: HostTree) -> None:
+def test_a_malformed_sysfs_file_is_an_error(host: HostTree) -> None:
     with pytest.raises(BadHostFile):
         cpus_close_to("/sys/devices/pci0000:00/0000:00:02.0", MACHINE, host)
 
@@ -94,7 +94,7 @@ def test_a_file_that_is_not_what_it_should_be_is_an_error(host: HostTree) -> Non
     ],
 )
 @pytest.mark.parametrize("key", ["preferCloseToDevices", "preferFarFromDevices"])
-def test_what_cannot_be_near_or_far_is_a_warning(
+def test_a_device_without_a_place_is_a_warning(
     name: str, why: str, key: str, host: HostTree
 ) -> None:
     config = parse_config(

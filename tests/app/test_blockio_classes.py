@@ -86,7 +86,7 @@ def add_disks(host: Path, *names: str) -> None:
         pytest.param("{}", SLOW, (None, {}), id="nothing where it is off"),
     ],
 )
-async def test_what_a_container_is_created_with(
+async def test_a_container_is_created_with_the_parameters_of_its_class(
     tmp_path: Path,
     spec: str,
     annotations: Mapping[str, str],
@@ -120,7 +120,7 @@ async def test_an_unknown_class_is_refused(tmp_path: Path) -> None:
         ) in str(found.value)
 
 
-async def test_what_one_line_cannot_report_is_written_before_the_start(
+async def test_further_lines_of_a_file_are_written_before_the_start(
     tmp_path: Path,
 ) -> None:
     add_disks(tmp_path / "host", "sda", "sdb")
@@ -136,7 +136,7 @@ async def test_what_one_line_cannot_report_is_written_before_the_start(
         assert given == {"c0": {"io.max": lines, "io.weight": ("405",)}}
 
 
-async def test_a_disk_that_is_gone_is_not_named(tmp_path: Path) -> None:
+async def test_a_removed_disk_is_left_out(tmp_path: Path) -> None:
     host = tmp_path / "host"
     add_disks(host, "sda", "sdb")
     async with running_rig(tmp_path, document(THROTTLED)) as rig:
@@ -164,7 +164,9 @@ async def test_running_containers_follow_another_configuration(tmp_path: Path) -
         await until(lambda: "blockio" not in rig.kept.texts)
 
 
-async def test_where_calls_are_unsafe_news_ride_on_a_reply(tmp_path: Path) -> None:
+async def test_where_calls_are_unsafe_changes_are_sent_with_a_reply(
+    tmp_path: Path,
+) -> None:
     async with running_rig(tmp_path, document(), level=UNSAFE) as rig:
         await start(rig, SLOW)
         await rig.create("c1", cpus=0.5)
@@ -186,7 +188,7 @@ async def test_a_disk_that_comes_is_limited(tmp_path: Path) -> None:
         await until(lambda: rig.cgroup_file("c0", "io.max") == "8:0 rbps=1000\n")
 
 
-async def test_after_a_restart_only_news_are_written(tmp_path: Path) -> None:
+async def test_after_a_restart_only_changes_are_written(tmp_path: Path) -> None:
     kept = Kept(Faults())
     async with running_rig(tmp_path / "1", document(), kept=kept) as rig:
         await start(rig, SLOW)
@@ -206,7 +208,7 @@ async def test_after_a_restart_only_news_are_written(tmp_path: Path) -> None:
         pytest.param('{"c0": []}', id="files without names"),
     ],
 )
-async def test_a_bad_record_is_set_aside(tmp_path: Path, text: str) -> None:
+async def test_an_invalid_record_is_set_aside(tmp_path: Path, text: str) -> None:
     kept = Kept(Faults())
     kept.texts["blockio"] = text
     async with running_rig(tmp_path, document(), kept=kept) as rig:
@@ -215,7 +217,7 @@ async def test_a_bad_record_is_set_aside(tmp_path: Path, text: str) -> None:
         assert sent(await rig.create("c0", SLOW))[1] == {"io.weight": "405"}
 
 
-async def test_a_record_of_what_is_gone_is_dropped(tmp_path: Path) -> None:
+async def test_the_record_of_a_removed_class_is_deleted(tmp_path: Path) -> None:
     kept = Kept(Faults())
     kept.texts["blockio"] = '{"old": {"io.weight": ["405"]}}'
     async with running_rig(tmp_path, "{}", kept=kept):

@@ -33,7 +33,7 @@ def test_a_cpu_counts_for_the_pool_that_has_it() -> None:
     assert seconds(busy, [11, 12, 14], less, three) == {"one": 4, "two": 6}
 
 
-def test_a_cpu_that_was_offline_begins_anew() -> None:
+def test_the_counters_of_a_cpu_that_was_offline_start_over() -> None:
     busy = BusyPools()
     seconds(busy, [9, 9], ONE)
 
@@ -43,7 +43,7 @@ def test_a_cpu_that_was_offline_begins_anew() -> None:
     assert seconds(busy, [10, 2], ONE) == {"one": 2}
 
 
-def test_the_sums_of_pools_that_are_gone_are_dropped() -> None:
+def test_the_sums_of_removed_pools_are_discarded() -> None:
     busy = BusyPools()
     for now in (0, 5):
         seconds(busy, [now, now, now], ONE, TWO)

@@ -20,7 +20,7 @@ from tests.app.checkpoints import KINDS, busy, policy_of, sealed, spec, text_of
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cut_anywhere_it_is_refused(kind: str) -> None:
+def test_a_truncated_checkpoint_is_refused(kind: str) -> None:
     policy = policy_of(kind)
     text = text_of(policy, busy(policy))
 
@@ -30,7 +30,7 @@ def test_cut_anywhere_it_is_refused(kind: str) -> None:
     assert read_checkpoint(text).kind == kind
 
 
-def test_with_any_byte_changed_it_is_refused_or_the_same() -> None:
+def test_a_checkpoint_with_a_changed_byte_is_refused_or_equal() -> None:
     policy = policy_of("StaticPolicy")
     text = text_of(policy, busy(policy))
     rows = read_checkpoint(text).rows
@@ -42,7 +42,7 @@ def test_with_any_byte_changed_it_is_refused_or_the_same() -> None:
                 assert read_checkpoint(changed).rows == rows  # only words for people
 
 
-def test_only_what_changed_is_made_anew() -> None:
+def test_only_lines_of_changed_records_are_rendered_again() -> None:
     policy, draft = policy_of("TopologyAwarePolicy"), Draft()
     state = busy(policy)
     before = {id(line) for line in draft.lines_of(policy, state)}
@@ -73,7 +73,7 @@ def test_only_what_changed_is_made_anew() -> None:
         ),
     ],
 )
-def test_what_is_no_checkpoint_is_refused(text: str, sentence: str) -> None:
+def test_an_invalid_checkpoint_is_refused(text: str, sentence: str) -> None:
     with pytest.raises(BadCheckpoint) as refusal:
         read_checkpoint(text)
 
@@ -153,7 +153,7 @@ GOOD: Final = [
         ),
     ],
 )
-def test_a_record_that_makes_no_sense_is_named(row: list[Any], sentence: str) -> None:
+def test_an_inconsistent_record_is_named(row: list[Any], sentence: str) -> None:
     saved = read_checkpoint(sealed({}, [*GOOD, row]))
     with pytest.raises(BadRecord) as refusal:
         saved.state_for(policy_of("TopologyAwarePolicy"))
@@ -185,7 +185,7 @@ def test_a_record_that_makes_no_sense_is_named(row: list[Any], sentence: str) ->
         ),
     ],
 )
-def test_what_was_where_nothing_is_any_more_is_dropped(
+def test_grants_in_pools_that_no_longer_exist_are_discarded(
     machine: str, dropped: dict[str, str]
 ) -> None:
     policy = policy_of("TopologyAwarePolicy", "2s2n2c1t")

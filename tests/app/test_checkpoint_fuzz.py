@@ -58,7 +58,7 @@ _WITHOUT_EXCLUSIVE = ("BalloonsPolicy", "DynamicPoolsPolicy", "PodpoolsPolicy")
 
 
 @given(ROWS)
-def test_any_records_are_refused_or_help_to_place_what_runs(
+def test_any_records_are_refused_or_restored_consistently(
     drawn: tuple[str, list[Any], list[tuple[int, Any]]],
 ) -> None:
     kind, rows, changes = drawn

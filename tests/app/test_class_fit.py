@@ -64,7 +64,7 @@ def host(tmp_path: Path) -> Path:
         ),
     ],
 )
-def test_what_a_machine_cannot_have_refuses_the_document(
+def test_a_document_with_unsupported_classes_is_refused(
     host: Path, spec: str, why: str
 ) -> None:
     with pytest.raises(BadSetting) as found:
@@ -73,7 +73,7 @@ def test_what_a_machine_cannot_have_refuses_the_document(
     assert str(found.value).startswith(why)
 
 
-def test_what_is_optional_is_a_doubt(host: Path) -> None:
+def test_unsupported_optional_settings_are_a_warning(host: Path) -> None:
     spec = rdt("partitions: {p: {l2Allocation: 50%, classes: {c: {}}}}")
     ((path, why),) = warnings(host, spec)
 
@@ -81,20 +81,20 @@ def test_what_is_optional_is_a_doubt(host: Path) -> None:
     assert "L2" in why
 
 
-def test_a_machine_that_has_all_leaves_no_doubt(host: Path) -> None:
+def test_a_machine_with_all_features_has_no_warnings(host: Path) -> None:
     spec = rdt("partitions: {p: {l3Allocation: 50%, classes: {c: {}}}}")
 
     assert warnings(host, spec) == ()
 
 
 @pytest.mark.parametrize("rest", ["", "partitions: {p: {classes: {c: {}}}}"])
-def test_a_machine_without_resctrl_takes_the_document(
+def test_a_machine_without_resctrl_accepts_optional_settings(
     tmp_path: Path, rest: str
 ) -> None:
     assert warnings(tmp_path, rdt(rest)) == ((RDT, NOT_MOUNTED),)
 
 
-def test_a_machine_without_resctrl_refuses_what_has_to_be_there(tmp_path: Path) -> None:
+def test_a_machine_without_resctrl_refuses_required_settings(tmp_path: Path) -> None:
     rest = (
         "options: {l3: {optional: false}}, "
         "partitions: {p: {l3Allocation: 50%, classes: {c: {l3Allocation: 50%}}}}"
@@ -103,7 +103,7 @@ def test_a_machine_without_resctrl_refuses_what_has_to_be_there(tmp_path: Path) 
         warnings(tmp_path, rdt(rest))
 
 
-def test_a_file_that_makes_no_sense_is_a_doubt(host: Path) -> None:
+def test_a_malformed_file_of_resctrl_is_a_warning(host: Path) -> None:
     (host / "sys/fs/resctrl/info/L3/cbm_mask").write_text("many\n")
     ((path, why),) = warnings(host, rdt("partitions: {p: {classes: {c: {}}}}"))
 
@@ -111,7 +111,7 @@ def test_a_file_that_makes_no_sense_is_a_doubt(host: Path) -> None:
     assert "info/L3/cbm_mask" in why
 
 
-def test_devices_and_files_that_are_not_there_are_doubts(tmp_path: Path) -> None:
+def test_missing_devices_and_files_are_warnings(tmp_path: Path) -> None:
     files_of(tmp_path, {"sys/fs/cgroup/cgroup.controllers": "cpu"})
     classes = "slow: [{Weight: 50}, {Devices: [/dev/sd?], ThrottleReadBps: 1}]"
     spec = f"{{control: {{blockio: {{enable: true, classes: {{{classes}}}}}}}}}"

@@ -8,7 +8,7 @@ from nri_resmgr.app.classes.problems import ClassProblems
 from nri_resmgr.classes.choice import ClassChoice, Origin
 
 
-def test_a_class_that_is_dropped_is_said_once_and_counted_always() -> None:
+def test_a_dropped_class_is_logged_once_and_always_counted() -> None:
     problems = ClassProblems("rdt")
     with capture_logs() as lines:
         for name in ("slow", "slow", "fast"):
@@ -21,7 +21,7 @@ def test_a_class_that_is_dropped_is_said_once_and_counted_always() -> None:
     ]
 
 
-def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
+def test_a_failure_is_logged_when_its_reason_changes_and_when_it_ends() -> None:
     problems = ClassProblems("rdt")
     with capture_logs() as lines:
         for why in ("full", "full", "locked"):
@@ -39,7 +39,7 @@ def test_a_failure_is_said_when_its_reason_is_new_and_when_it_is_over() -> None:
     ]
 
 
-def test_what_is_gone_fails_no_more() -> None:
+def test_failures_of_removed_containers_are_discarded() -> None:
     problems = ClassProblems("blockio")
     with capture_logs():
         for subject in ("groups", "a/b/c", "a/b/d"):
@@ -49,7 +49,7 @@ def test_what_is_gone_fails_no_more() -> None:
     assert list(problems.present) == ["groups", "a/b/d"]
 
 
-def test_what_is_given_up_stays_so_whatever_the_configuration() -> None:
+def test_a_fault_stays_reported_after_a_change_of_configuration() -> None:
     problems = ClassProblems("rdt")
     with capture_logs():
         problems.fail("groups", "full")

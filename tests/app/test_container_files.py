@@ -51,7 +51,9 @@ CXL = Resources(
         pytest.param(Resources(), "", id="nothing at all"),
     ],
 )
-def test_both_files_say_what_is_not_empty(resources: Resources, text: str) -> None:
+def test_both_files_list_the_values_that_are_not_empty(
+    resources: Resources, text: str
+) -> None:
     texts = resource_texts(resources)
     from_json = json.loads(texts["resources.json"])
 
@@ -59,7 +61,7 @@ def test_both_files_say_what_is_not_empty(resources: Resources, text: str) -> No
     assert "".join(f'{key}="{one}"\n' for key, one in from_json.items()) == text
 
 
-async def test_a_container_finds_its_files_and_others_see_theirs_change(
+async def test_a_container_has_its_files_and_those_of_others_are_updated(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
@@ -129,7 +131,7 @@ async def test_files_are_at_the_path_that_is_configured(tmp_path: Path) -> None:
         assert other.adjustment.mounts == ()
 
 
-async def test_what_a_pod_has_at_that_place_stays_there(tmp_path: Path) -> None:
+async def test_a_mount_of_the_pod_at_the_same_path_is_kept(tmp_path: Path) -> None:
     own = Mount("/.nri-resource-policy", "bind", "/srv", ("ro",))
     async with running_node(tmp_path) as node:
         await node.run_pod("web")
@@ -160,7 +162,7 @@ async def test_a_refused_container_leaves_nothing_behind(tmp_path: Path) -> None
         assert list(node.plugin.state.ledger.entries) == []
 
 
-async def test_a_folder_that_cannot_be_written_costs_the_mount_and_one_line(
+async def test_an_unwritable_folder_is_logged_once_and_not_mounted(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "run").write_text("no folder")
@@ -185,7 +187,7 @@ class CleanedFiles(ResourceFiles):
         return is_new
 
 
-async def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> None:
+async def test_an_unwritable_file_is_logged_once(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         for name in ("web", "log"):
             await node.run(name, 1)
@@ -211,7 +213,7 @@ async def test_a_file_that_cannot_be_written_costs_one_line(tmp_path: Path) -> N
         pytest.param("{}", PluginOptions(dry_run=True), id="in a dry run"),
     ],
 )
-async def test_nothing_is_reported(
+async def test_without_anything_to_report_there_are_no_files(
     tmp_path: Path, spec: str, plugin_options: PluginOptions
 ) -> None:
     def with_files(runs: Path) -> PluginOptions:
@@ -224,7 +226,7 @@ async def test_nothing_is_reported(
         assert node.folders() == []
 
 
-async def test_what_an_earlier_life_left_is_cleaned_up_and_brought_up_to_date(
+async def test_files_of_an_earlier_session_are_updated_or_removed(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:

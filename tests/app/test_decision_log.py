@@ -38,7 +38,7 @@ def test_the_line_about_the_node_comes_before_those_about_its_containers() -> No
     ]
 
 
-def test_a_line_says_that_nothing_was_adjusted() -> None:
+def test_lines_of_a_dry_run_are_marked() -> None:
     with capture_logs() as lines:
         decision = Decision(NO_STATE, (Reason(Rule.RELEASED, "a"),))
         DecisionLog(dry_run=True).decided(Stopped("a"), decision)
@@ -55,7 +55,7 @@ def test_a_line_says_that_nothing_was_adjusted() -> None:
     ]
 
 
-def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> None:
+def test_the_removal_of_a_stopped_container_is_logged_at_debug_level() -> None:
     removal = Decision(NO_STATE, (Reason(Rule.UNKNOWN_CONTAINER, "a"),))
     try:
         levels.set("app.observing.decision_log", "info")
@@ -73,7 +73,7 @@ def test_what_is_removed_after_its_stop_is_worth_a_line_to_developers_only() -> 
     ]
 
 
-def test_who_had_fallen_back_has_a_line_beside_that_of_who_left() -> None:
+def test_containers_that_had_fallen_back_are_logged_beside_the_stopped_one() -> None:
     reasons = (
         Reason(Rule.RELEASED, "a"),
         Reason(Rule.NOW_FITS, "b", cpus=CpuSet.parse("1-2")),

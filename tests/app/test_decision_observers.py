@@ -44,7 +44,7 @@ class Notes(DecisionObserver):
         self.lines.append(f"configured: {type(config).__name__}")
 
 
-async def test_each_is_reported_once_the_reply_is_made_and_in_order() -> None:
+async def test_decisions_are_observed_in_order_after_the_reply() -> None:
     notes = Notes()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     plugin.synchronize([], [])
@@ -61,7 +61,7 @@ async def test_each_is_reported_once_the_reply_is_made_and_in_order() -> None:
     ]
 
 
-def test_without_an_event_loop_they_are_reported_at_once() -> None:
+def test_without_an_event_loop_decisions_are_observed_at_once() -> None:
     notes = Notes()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     plugin.stop_container(POD, CONTAINER)
@@ -69,7 +69,7 @@ def test_without_an_event_loop_they_are_reported_at_once() -> None:
     assert notes.lines == ["Stopped: unknown-container"]
 
 
-def test_a_refusal_names_what_was_refused() -> None:
+def test_a_refusal_names_the_refused_container() -> None:
     notes = Notes()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[notes])
     annotated = Pod(id="p", name="pod", namespace="shop", annotations=STRICT)

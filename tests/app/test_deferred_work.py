@@ -115,7 +115,7 @@ async def test_requests_go_first_after_a_synchronize(what: str, tmp_path: Path) 
     assert requests.most < MOST_CALLS
 
 
-async def test_what_arrives_during_a_piece_goes_before_the_next_one() -> None:
+async def test_requests_that_arrive_during_a_piece_precede_the_next_one() -> None:
     loop, done = asyncio.get_running_loop(), list[str]()
     ours, theirs = socket.socketpair()
 

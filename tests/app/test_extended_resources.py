@@ -112,7 +112,7 @@ class Node:
 
 
 @pytest.mark.parametrize("kind", ["StaticPolicy", "StaticPlusPolicy"])
-def test_exclusive_cpus_are_those_that_the_policy_would_grant(kind: str) -> None:
+def test_published_exclusive_cpus_can_be_granted_by_the_policy(kind: str) -> None:
     node = Node.of(kind, "reservedResources: {cpu: 1}, publish: {exclusiveCPUs: true}")
     most = node.amounts[EXCLUSIVE_CPUS][1]
     assert most in (6, 7)
@@ -202,7 +202,7 @@ def test_units_of_a_container_that_got_no_list_are_idle() -> None:
     assert node.amounts == {EXCLUSIVE_LISTS: (3, 4)}
 
 
-def test_cpus_of_a_class_are_those_of_balloons_with_it() -> None:
+def test_published_cpus_of_a_class_are_those_of_its_balloons() -> None:
     node = Node.of("BalloonsPolicy", BALLOONS)
     name = "cpuclass.balloons.nri.io/turbo"
     assert node.amounts == {name: (3, 3)}
@@ -248,7 +248,7 @@ def test_an_rdt_class_has_as_many_containers_as_are_configured() -> None:
     assert node.amounts == {name: (2, 3)}
 
 
-def test_nothing_is_published_that_is_not_wanted() -> None:
+def test_only_enabled_resources_are_published() -> None:
     spec = BALLOONS.replace(", publishExtendedResource: true", "")
     node = Node.of("BalloonsPolicy", spec)
 
@@ -280,7 +280,7 @@ def test_the_file_of_features_names_the_policy_its_classes_and_cpus() -> None:
         max_size=8,
     ),
 )
-def test_what_is_free_can_be_granted_one_by_one(
+def test_as_many_cpus_can_be_granted_as_are_published(
     kind: str, machine: str, steps: list[tuple[str, float]]
 ) -> None:
     """Fill the node after random events: as many fit as the resource has left."""

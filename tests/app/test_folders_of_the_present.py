@@ -49,7 +49,9 @@ def _folders(run_dir: Path) -> set[str]:
 # A batch is what comes in one read, before anything is done after a reply.
 @settings(deadline=None)
 @given(st.lists(st.lists(_STEPS, min_size=1, max_size=4), max_size=8))
-def test_folders_are_those_of_the_present(batches: list[list[tuple[str, str]]]) -> None:
+def test_only_present_containers_have_folders(
+    batches: list[list[tuple[str, str]]],
+) -> None:
     async def live(run_dir: Path) -> None:
         plugin_options = PluginOptions(run_dir=str(run_dir))
         plugin = ResourcePolicy(

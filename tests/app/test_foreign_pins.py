@@ -80,7 +80,9 @@ def test_containers_of_other_clients_of_the_runtime_show_nothing() -> None:
         pytest.param(requesting(), 1, id="others have no nodes in any case"),
     ],
 )
-def test_a_kubelet_that_pins_no_more(resources: LinuxResources, remain: int) -> None:
+def test_a_kubelet_that_no_longer_pins_is_not_reported(
+    resources: LinuxResources, remain: int
+) -> None:
     some = plugin()
     some.create_container(POD, container(requesting(mems="1")))
     some.create_container(POD, container(resources, name="next"))

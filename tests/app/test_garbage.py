@@ -35,7 +35,7 @@ def tidy() -> Iterator[None]:
     gc.set_threshold(*thresholds)
 
 
-def test_a_request_with_many_updates_is_not_held_up() -> None:
+def test_no_garbage_is_collected_during_a_request() -> None:
     knot = weakref.ref(Knot())
     kept = [[number] for number in range(5000)]
 
@@ -43,7 +43,7 @@ def test_a_request_with_many_updates_is_not_held_up() -> None:
     assert len(kept) == 5000
 
 
-def test_afterwards_what_nothing_needs_is_gone() -> None:
+def test_unreachable_objects_are_freed_after_the_request() -> None:
     knot = weakref.ref(Knot())
     kept = [[number] for number in range(5000)]
     collect_if_due()
@@ -51,7 +51,7 @@ def test_afterwards_what_nothing_needs_is_gone() -> None:
     assert (knot(), gc.get_count()[0] < len(kept)) == (None, True)
 
 
-def test_a_few_objects_are_not_worth_it() -> None:
+def test_a_few_objects_cause_no_collection() -> None:
     knot = weakref.ref(Knot())
     collect_if_due()
 
@@ -61,7 +61,7 @@ def test_a_few_objects_are_not_worth_it() -> None:
 @pytest.mark.parametrize(
     "generation", [pytest.param(0, id="twice"), pytest.param(1, id="many times")]
 )
-def test_what_survived_is_found_in_the_end(generation: int) -> None:
+def test_old_garbage_is_freed_eventually(generation: int) -> None:
     knot = Knot()
     gone = weakref.ref(knot)
     gc.collect(generation)
@@ -90,7 +90,7 @@ def test_a_synchronized_node_is_not_looked_at_until_the_session_ends() -> None:
     assert gone() is None
 
 
-def test_the_daemon_does_so() -> None:
+def test_the_daemon_collects_between_requests() -> None:
     observers = DaemonObservers(counts=False, traces=False)
     observers.registered(RuntimeInfo())
     knot = Knot()

@@ -94,7 +94,7 @@ BOTH = container((DATA,), (CARD,))
         ),
     ],
 )
-def test_mounts_report_where_their_disk_is(
+def test_mounts_give_hints_of_their_disks(
     host: Path, mount: Mount, hints: tuple[Hint, ...]
 ) -> None:
     found = ContainerHints(HostTree(host)).of(container((mount,)), MACHINE)
@@ -137,7 +137,7 @@ ALLOW_ALL = DeviceCgroupRule(allow=True, type="a", access="rwm")
         pytest.param((), (), id="no rule at all"),
     ],
 )
-def test_devices_report_where_they_are_if_a_rule_lets_them_be_written(
+def test_devices_give_hints_where_a_rule_lets_them_be_written(
     host: Path, rules: tuple[DeviceCgroupRule, ...], hints: tuple[Hint, ...]
 ) -> None:
     found = ContainerHints(HostTree(host)).of(container((), (CARD,), rules), MACHINE)
@@ -182,7 +182,7 @@ def test_annotations_choose_which_hints_count(
     assert ContainerHints(HostTree(host)).of(BOTH, MACHINE, options) == hints
 
 
-def test_what_the_kubelet_reports_counts_where_it_is_asked_for(host: Path) -> None:
+def test_devices_of_the_kubelet_give_hints_where_enabled(host: Path) -> None:
     reported = pod_resource_hints({"vendor/nic": NodeSet.of(1)})
     finder = ContainerHints(HostTree(host))
     wanted = HintOptions(frozenset({HintSource.POD_RESOURCES}))

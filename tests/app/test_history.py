@@ -66,7 +66,7 @@ def test_each_row_has_the_next_number_and_its_time() -> None:
     assert history.since(3, 9) == ()
 
 
-def test_what_says_nothing_is_no_row() -> None:
+def test_decisions_without_content_add_no_row() -> None:
     history = History()
     unknown = Reason(Rule.UNKNOWN_CONTAINER, "x")
     history.decided(Stopped("x"), Decision(state_of(), (unknown,)))
@@ -75,7 +75,7 @@ def test_what_says_nothing_is_no_row() -> None:
     assert history.last == 0
 
 
-def test_a_story_begins_with_the_first_change_and_goes_on_with_the_last() -> None:
+def test_a_container_history_keeps_its_first_and_latest_changes() -> None:
     history = History()
     for _ in range(MAX_CHANGES + 5):
         history.decided(Created(ContainerSpec("a")), created("a"))
@@ -85,7 +85,7 @@ def test_a_story_begins_with_the_first_change_and_goes_on_with_the_last() -> Non
     assert numbers == [1, *range(7, MAX_CHANGES + 6)]
 
 
-def test_what_is_gone_is_remembered_for_a_while() -> None:
+def test_the_last_256_removed_containers_can_be_queried() -> None:
     history = History()
     for n in range(MAX_REMOVED + 1):
         history.decided(Created(ContainerSpec(f"{n}")), created(f"{n}"))
@@ -98,7 +98,7 @@ def test_what_is_gone_is_remembered_for_a_while() -> None:
     assert gone == [f"{n}" for n in range(MAX_REMOVED, 0, -1)]
 
 
-def test_a_predecessor_without_events_is_gone() -> None:
+def test_a_replaced_container_counts_as_removed() -> None:
     history = History()
     history.decided(Created(ContainerSpec("old")), created("old"))
     history.decided(Created(ContainerSpec("new")), created("new"))
@@ -106,7 +106,7 @@ def test_a_predecessor_without_events_is_gone() -> None:
     assert [change.reason.container for change in history.removed()] == ["old"]
 
 
-def test_a_pod_has_a_row_and_no_story() -> None:
+def test_a_pod_has_a_row_and_no_history_of_its_own() -> None:
     history = History()
     reason = Reason(Rule.POD_PLACED, "p", pool="root")
     history.decided(PodCreated("p"), Decision(state_of(), (reason,)))
@@ -138,14 +138,14 @@ def test_large_decisions_leave_fewer_rows() -> None:
     assert (history.first, history.last) == (9, 9)
 
 
-def test_one_that_is_too_large_by_itself_is_kept_all_the_same() -> None:
+def test_a_row_larger_than_the_limit_is_kept() -> None:
     history = History(max_weight=3)
     history.decided(Created(ContainerSpec("b")), created("b", updated=("a",) * 9))
 
     assert history.first == history.last == 1
 
 
-async def test_what_waits_is_woken_by_the_next_row() -> None:
+async def test_waiting_clients_are_woken_by_the_next_row() -> None:
     history = History()
     waiting = [asyncio.create_task(history.more(n)) for n in (0, 1)]
     await asyncio.sleep(0)
@@ -159,7 +159,7 @@ async def test_what_waits_is_woken_by_the_next_row() -> None:
     assert done == [True, False]
 
 
-async def test_what_gives_up_waiting_leaves_nothing() -> None:
+async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
     history = History()
     waiting = asyncio.create_task(history.more(0))
     await asyncio.sleep(0)
@@ -176,7 +176,7 @@ NAMES = st.sampled_from("abcd")
 
 @examples(0.6)
 @given(st.lists(st.tuples(st.sampled_from(["come", "go", "sync", "note"]), NAMES)))
-def test_stories_are_those_of_what_is_here_and_no_row_is_left_out(
+def test_present_containers_have_histories_and_no_row_is_lost(
     steps: list[tuple[str, str]],
 ) -> None:
     history, here, rows = History(max_weight=20), dict[str, int](), Counter[str]()
@@ -205,7 +205,7 @@ def test_stories_are_those_of_what_is_here_and_no_row_is_left_out(
     }
 
 
-def test_it_observes_a_real_plugin() -> None:
+def test_the_history_records_decisions_of_a_real_plugin() -> None:
     history = History()
     plugin = ResourcePolicy(parse_spec("1s2c1t"), observers=[history])
     pod = Pod(id="p", name="pod", namespace="shop")

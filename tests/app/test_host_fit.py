@@ -97,7 +97,7 @@ def balloons(spec: str) -> str:
         ),
     ],
 )
-def test_what_has_no_effect_at_all_is_a_mistake(
+def test_settings_without_any_effect_are_a_mistake(
     text: str, files: Mapping[str, str], path: str, why: str
 ) -> None:
     with pytest.raises(BadSetting) as error:
@@ -145,7 +145,7 @@ def test_what_has_no_effect_at_all_is_a_mistake(
         ),
     ],
 )
-def test_what_has_an_effect_in_part_is_doubtful(
+def test_settings_with_a_partial_effect_are_a_warning(
     text: str, files: Mapping[str, str], warnings: tuple[tuple[str, str], ...]
 ) -> None:
     assert host_warnings(parse_config(text), MACHINE, tree(files)) == warnings

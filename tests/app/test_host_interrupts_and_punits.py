@@ -62,7 +62,7 @@ def silent(cpus: str) -> HostUse:
 
 @contextmanager
 def balanced(**means: float) -> Iterator[tuple[Host, Balancer]]:
-    """A host with an irqbalance; whoever started it keeps CPU 0 free."""
+    """A host with an irqbalance that was started with CPU 0 banned."""
     with host(IRQBALANCE, **means) as some:
         path = some.root / "run/irqbalance/irqbalance77.sock"
         path.parent.mkdir(parents=True)
@@ -73,7 +73,7 @@ def balanced(**means: float) -> Iterator[tuple[Host, Balancer]]:
             balancer.close()
 
 
-async def test_irqbalance_is_sent_what_is_ours_and_what_it_may_do() -> None:
+async def test_irqbalance_is_sent_the_placed_interrupts_and_the_banned_cpus() -> None:
     use = quiet("3", wish("3", ("*eth0*",), ("*nvme*",)))
     with balanced(repairs=True) as (some, balancer):
         await some.follow(use)
@@ -119,7 +119,7 @@ async def test_a_restore_that_is_not_completed_is_logged() -> None:
         pytest.param("3", {DISK}, id="where no interrupt may be"),
     ],
 )
-async def test_irqbalance_may_choose_among_the_cpus_that_are_left(
+async def test_irqbalance_may_choose_among_the_remaining_cpus(
     cpus: str, drifts: set[str]
 ) -> None:
     with balanced() as (some, balancer):
@@ -131,7 +131,7 @@ async def test_irqbalance_may_choose_among_the_cpus_that_are_left(
         assert set(some.report.drifting) == drifts
 
 
-async def test_what_was_taken_from_interrupts_comes_back_to_them() -> None:
+async def test_cpus_taken_out_of_interrupts_are_restored() -> None:
     with host() as some:
         for use in (isolating("3"), isolating("4")):
             await some.follow(use, looks=True)
@@ -146,7 +146,7 @@ async def test_what_was_taken_from_interrupts_comes_back_to_them() -> None:
         assert some.changed() == {}
 
 
-async def test_speed_select_follows_and_is_as_it_was_at_the_end() -> None:
+async def test_speed_select_is_set_and_restored_at_the_end() -> None:
     driver = IsstDriver(MACHINE)
     use = HostUse({"high": CpuSet.of(0, 4)})
     with host(open_device=lambda _: driver.opened()) as some:
@@ -165,7 +165,7 @@ async def test_speed_select_follows_and_is_as_it_was_at_the_end() -> None:
         assert driver.machine.speed_select == MACHINE.speed_select
 
 
-async def test_cores_that_leave_a_class_are_where_they_were_before_us() -> None:
+async def test_cores_that_leave_a_class_return_to_their_original_one() -> None:
     driver = IsstDriver(MACHINE)
 
     def second() -> list[str]:

@@ -102,7 +102,7 @@ def io_priority(pid: int) -> str:
         pytest.param("runtime", OLD, (False, PLAIN), id="the runtime, which cannot"),
     ],
 )
-def test_one_of_both_sets_it(
+def test_either_the_host_or_the_runtime_sets_the_class(
     tree: HostTree,
     child: int,
     by: str,
@@ -146,7 +146,7 @@ def test_without_a_class_nothing_is_done(tree: HostTree, child: int, by: str) ->
 GONE: Final = "there is no process in its cgroup /kubepods/c1"
 
 
-def test_a_container_is_not_started_without_what_only_the_host_sets(
+def test_a_failure_to_set_the_class_on_the_host_fails_the_start(
     tmp_path: Path,
 ) -> None:
     one = setter("host", OLD, HostTree(str(tmp_path)))
@@ -157,7 +157,9 @@ def test_a_container_is_not_started_without_what_only_the_host_sets(
     assert str(found.value) == f"default/web/c: {GONE}"
 
 
-def test_a_container_is_started_without_what_nothing_can_set(tmp_path: Path) -> None:
+def test_in_auto_mode_a_class_that_cannot_be_set_does_not_fail_the_start(
+    tmp_path: Path,
+) -> None:
     one = setter("auto", OLD, HostTree(str(tmp_path)))
 
     with capture_logs() as logs:

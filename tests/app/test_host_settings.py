@@ -38,7 +38,7 @@ async def test_without_a_state_directory_the_host_is_left_as_it_is() -> None:
         assert some.report.why_not == ""
 
 
-async def test_a_dry_run_says_what_it_would_write() -> None:
+async def test_a_dry_run_logs_the_number_of_files_it_would_change() -> None:
     with host(dry_run=True, state=None) as some, capture_logs() as lines:
         await some.follow(quiet("3", wish("3", ("*eth0*",))))
         await some.follow(quiet("3", wish("3", ("*eth0*",))), looks=True)
@@ -50,7 +50,7 @@ async def test_a_dry_run_says_what_it_would_write() -> None:
     ]
 
 
-async def test_what_cannot_be_written_is_reported_once_and_tried_again() -> None:
+async def test_a_failed_write_is_logged_once_and_retried() -> None:
     with host() as some, capture_logs() as lines:
         (some.root / PREFERENCE[1:]).unlink()
         await some.follow(quiet("3"))
@@ -68,7 +68,7 @@ async def test_what_cannot_be_written_is_reported_once_and_tried_again() -> None
     ]
 
 
-async def test_what_goes_wrong_for_many_cpus_is_one_line() -> None:
+async def test_a_failure_of_many_cpus_is_one_line() -> None:
     with host() as some, capture_logs() as lines:
         for cpu in range(8):
             name = f"policy{cpu}/energy_performance_preference"
@@ -80,7 +80,7 @@ async def test_what_goes_wrong_for_many_cpus_is_one_line() -> None:
     assert [one["more"] for one in logged] == [7]
 
 
-async def test_what_writes_again_and_again_is_left_alone_in_the_end() -> None:
+async def test_repairs_are_abandoned_after_five_attempts() -> None:
     with host(repairs=True) as some, capture_logs() as lines:
         await some.follow(quiet("3"))
         for attempt in range(6):
@@ -99,7 +99,7 @@ async def test_what_writes_again_and_again_is_left_alone_in_the_end() -> None:
     assert (events.count("host.drifted"), events.count("host.abandoned")) == (1, 1)
 
 
-async def test_without_repairs_it_is_only_reported() -> None:
+async def test_without_repairs_drift_is_only_reported() -> None:
     with host() as some, capture_logs() as lines:
         await some.follow(quiet("3"))
         some.set(MAXIMUM, "900000")
@@ -113,7 +113,7 @@ async def test_without_repairs_it_is_only_reported() -> None:
     assert line["why"].startswith(f"{MAXIMUM} has '900000' instead of '1200000': ")
 
 
-async def test_what_is_wanted_otherwise_now_has_not_drifted() -> None:
+async def test_a_setting_with_a_new_value_has_not_drifted() -> None:
     with host(repairs=True) as some:
         await some.follow(quiet("3"))
         some.set(MAXIMUM, "900000")
@@ -143,7 +143,7 @@ async def test_an_interrupt_that_comes_later_is_placed_at_the_next_look() -> Non
     assert [one["interrupts"] for one in changed] == [["32 PCI-MSI 2-edge eth0-rx-1"]]
 
 
-async def test_what_nothing_restored_is_restored_without_a_wish() -> None:
+async def test_settings_left_by_a_crash_are_restored_by_the_next_process() -> None:
     with host() as some:
         await some.follow(quiet("3"))
         await some.successor().follow(NOTHING)
@@ -152,7 +152,7 @@ async def test_what_nothing_restored_is_restored_without_a_wish() -> None:
         assert some.state.read(JOURNAL) is None
 
 
-async def test_a_journal_without_sense_is_set_aside_and_reported() -> None:
+async def test_an_invalid_journal_is_set_aside_and_reported() -> None:
     with host() as some, capture_logs() as lines:
         some.state.write(JOURNAL, "nonsense")
         await some.follow(quiet("3"))
@@ -164,7 +164,7 @@ async def test_a_journal_without_sense_is_set_aside_and_reported() -> None:
     assert line["moved_to"].endswith(f"{JOURNAL}.bad-1")
 
 
-async def test_after_the_end_nothing_is_written_any_more() -> None:
+async def test_nothing_is_written_after_the_end() -> None:
     with host() as some:
         await some.follow(quiet("3"))
         some.reconciler.close()

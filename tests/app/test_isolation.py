@@ -25,7 +25,7 @@ def quota(one: Node, name: str) -> int:
     return one.runtime.world.containers[name].linux.resources.cpu.quota.value
 
 
-async def test_a_quota_is_away_and_stays_away(tmp_path: Path) -> None:
+async def test_a_disabled_quota_stays_disabled_after_a_resize(tmp_path: Path) -> None:
     async with node(tmp_path) as one:
         await one.run("web", 2, NO_QUOTA)
         await one.run("log", 2)
@@ -82,7 +82,7 @@ async def test_a_resize_to_a_part_of_a_cpu_has_its_quota(tmp_path: Path) -> None
         ),
     ],
 )
-async def test_what_cannot_have_it_is_created_as_ever(
+async def test_a_container_that_cannot_be_isolated_is_created_with_a_warning(
     tmp_path: Path,
     spec: str,
     cpus: float,
@@ -149,7 +149,7 @@ async def test_mistakes_refuse_the_container(
     assert f"default/web/web: {why}" in str(refused.value)
 
 
-async def test_shared_cpus_are_beside_the_own_ones(tmp_path: Path) -> None:
+async def test_shared_cpus_are_added_to_the_exclusive_ones(tmp_path: Path) -> None:
     async with node(tmp_path) as one:
         created = await one.run("web", 2, {"cpu-shared.crio.io/web": "enable"})
         before = one.pinned("web")[0]
@@ -165,7 +165,7 @@ async def test_shared_cpus_are_beside_the_own_ones(tmp_path: Path) -> None:
         assert one.pinned("web")[0] == "1,3,5,7"
 
 
-async def test_the_last_shared_cpus_stay_while_another_wants_them(
+async def test_the_last_shared_cpus_are_not_granted_while_a_container_uses_them(
     tmp_path: Path,
 ) -> None:
     async with node(tmp_path) as one:
@@ -176,7 +176,7 @@ async def test_the_last_shared_cpus_stay_while_another_wants_them(
         assert one.pinned("web")[0] == "1-3,5-7"
 
 
-async def test_shared_cpus_need_leave(tmp_path: Path) -> None:
+async def test_shared_cpus_have_to_be_permitted(tmp_path: Path) -> None:
     async with node(tmp_path, "{}") as one:
         await one.run("web", 2, {"cpu-shared.crio.io/web": "enable"})
 

@@ -111,7 +111,7 @@ async def test_sizes_that_do_not_fit_any_more_are_left_out(tmp_path: Path) -> No
         assert reserved(node) == "0"
 
 
-async def test_only_what_does_not_fit_is_left_out(tmp_path: Path) -> None:
+async def test_only_settings_that_do_not_fit_are_left_out(tmp_path: Path) -> None:
     spec = "{availableResources: {cpu: 14}, reservedResources: {cpu: 2}}"
     async with running_node(tmp_path, WHOLE, spec) as node:
         change_machine(node.plugin, parse_spec(f"{WHOLE} offline=4-15"))

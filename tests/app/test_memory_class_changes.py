@@ -55,7 +55,7 @@ async def test_the_class_follows_the_limit(folder: Path) -> None:
         ]
 
 
-async def test_a_class_that_is_gone_keeps_nothing_from_a_resize(folder: Path) -> None:
+async def test_a_removed_class_does_not_prevent_a_resize(folder: Path) -> None:
     async with running_node(folder, MACHINE, SPEC) as node:
         await node.run("web", 2, {QOS: "bronze"})
         none = msgspec.structs.replace(
@@ -91,7 +91,7 @@ async def create_limited(node: Node, *, limits: str) -> CreateResult:
     return created
 
 
-async def test_limits_that_the_runtime_cannot_be_sent_are_there_before_the_start(
+async def test_limits_that_the_runtime_cannot_set_are_written_before_the_start(
     folder: Path,
 ) -> None:
     limits = container_cgroup(folder)
@@ -113,7 +113,9 @@ async def test_a_container_is_not_started_without_its_limits(folder: Path) -> No
     )
 
 
-async def test_what_the_kernel_does_not_take_is_reported(folder: Path) -> None:
+async def test_a_limit_that_the_kernel_rejects_refuses_the_container(
+    folder: Path,
+) -> None:
     container_cgroup(folder).unlink()
     async with running_node(folder, MACHINE, SPEC) as node:
         with pytest.raises(PluginRefused) as found:

@@ -151,7 +151,7 @@ async def test_numa_policies(
         ),
     ],
 )
-async def test_what_cannot_be_had_is_refused_and_nothing_is_left_behind(
+async def test_an_unsupported_class_is_refused_and_leaves_no_grant(
     folder: Path, annotations: Mapping[str, str], sentence: str
 ) -> None:
     async with running_node(folder, MACHINE, SPEC) as node:
@@ -171,7 +171,7 @@ async def test_a_resource_that_is_counted_later_is_found(folder: Path) -> None:
     assert unified(created) == {"misc.max": "tdx 1"}
 
 
-async def test_nodes_that_its_place_does_not_have_are_refused(folder: Path) -> None:
+async def test_nodes_outside_of_the_grant_are_refused(folder: Path) -> None:
     # One node is filled, so that the other one is its place.
     async with running_node(folder, MACHINE, SPEC) as node:
         await node.run("first", 4)
@@ -209,7 +209,9 @@ async def test_cgroups_of_version_1_have_no_such_files(
     )
 
 
-async def test_version_1_keeps_nothing_from_what_needs_no_files(folder: Path) -> None:
+async def test_cgroups_of_version_1_allow_classes_that_need_no_files(
+    folder: Path,
+) -> None:
     make_v1(folder)
 
     created = await run(folder, {QOS: "none", CLASS: "near"})
@@ -233,7 +235,7 @@ async def test_the_first_release_that_sets_policies_is_asked_to(folder: Path) ->
     assert created.adjustment.linux.memory_policy == policy
 
 
-def test_a_place_that_is_refused_never_counted() -> None:
+def test_a_refused_container_is_never_counted() -> None:
     # Without a runtime, which would report that the container is gone.
     plugin = ResourcePolicy(parse_spec(MACHINE), parse_config(config(SPEC)))
     wish = {POLICY: "{mode: MPOL_BIND, nodes: 7}"}
@@ -255,7 +257,7 @@ def test_a_place_that_is_refused_never_counted() -> None:
         pytest.param({EPC: "what", MISC: "ever"}, id="limits"),
     ],
 )
-async def test_annotations_for_others_are_left_to_them(
+async def test_annotations_for_other_programs_are_ignored(
     folder: Path, annotations: Mapping[str, str]
 ) -> None:
     created = await run(folder, annotations, "{miscLimits: false}")

@@ -48,7 +48,7 @@ def host(tmp_path: Path) -> HostTree:
         ),
     ],
 )
-def test_what_a_host_does_not_have(
+def test_settings_that_a_host_does_not_support_are_warnings(
     host: HostTree, spec: str, warnings: tuple[tuple[str, str], ...]
 ) -> None:
     config = parse_config(HEAD + spec)

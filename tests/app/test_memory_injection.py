@@ -118,7 +118,7 @@ async def test_a_runtime_that_sets_policies_does_so(folder: Path) -> None:
         ),
     ],
 )
-async def test_what_cannot_be_had_is_refused_with_advice(
+async def test_an_unsupported_policy_is_refused_with_advice(
     folder: Path, level: NriLevel, spec: str, advice: str
 ) -> None:
     made = options(folder)
@@ -131,7 +131,7 @@ async def test_what_cannot_be_had_is_refused_with_advice(
     assert other.adjustment.args == ()
 
 
-async def test_a_program_that_is_missing_refuses_the_container(folder: Path) -> None:
+async def test_a_missing_program_refuses_the_container(folder: Path) -> None:
     made = PluginOptions(run_dir=str(folder / "run"), mpolset=str(folder / "none"))
     async with running_node(
         folder, MACHINE, INJECTS, NriLevel(0, 10), lambda _: made

@@ -50,7 +50,7 @@ def counted(metrics: Metrics) -> list[str]:
     st.dictionaries(st.tuples(TEXTS, TEXTS), st.integers(0) | st.floats(0, 1e300)),
     TEXTS.filter(lambda text: text == text.strip()),
 )
-def test_prometheus_reads_what_was_meant(
+def test_prometheus_reads_the_written_values(
     values: dict[tuple[str, str], float], about: str
 ) -> None:
     metric = Metric("m", Kind.GAUGE, about, ("a", "b"))
@@ -144,7 +144,7 @@ def test_answers_are_counted_by_method_and_status() -> None:
     ]
 
 
-def test_sessions_and_what_is_open_in_them() -> None:
+def test_sessions_and_their_open_requests_are_counted() -> None:
     metrics = Metrics()
     metrics.registered(RuntimeInfo())
     metrics.synchronized()

@@ -31,7 +31,7 @@ def values(use: HostUse, some: Host | None) -> dict[str, str]:
     return {name.removeprefix("nri_resmgr_"): value for name, value in rows}
 
 
-async def test_what_is_wanted_and_what_became_of_it() -> None:
+async def test_desired_and_applied_settings_are_counted() -> None:
     with host() as some:
         (some.root / PREFERENCE[1:]).unlink()
         await some.follow(USE)
@@ -63,7 +63,7 @@ async def test_a_host_that_is_left_as_it_is_is_reported() -> None:
         assert values(USE, some)["host_settings_applied"] == "0"
 
 
-async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
+async def test_isolated_containers_are_counted_by_aspect() -> None:
     wishes = (
         IsolationRequest(unbalanced=True, governor="performance"),
         IsolationRequest(governor="powersave", irq=IrqBalancing.DISABLED),
@@ -87,5 +87,5 @@ async def test_isolated_containers_are_counted_by_what_is_isolated() -> None:
     }
 
 
-def test_where_nothing_is_wanted_nothing_is_reported() -> None:
+def test_without_desired_settings_there_are_no_metrics() -> None:
     assert values(HostUse(), None) == {}

@@ -71,7 +71,7 @@ def cpus(plugin: ResourcePolicy) -> Mapping[str, CpuSet]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_containers_without_requests_share_what_is_left(kind: str) -> None:
+def test_containers_without_requests_share_the_rest_of_the_budget(kind: str) -> None:
     plugin, pod = started(kind), pod_of(4)
     for name, asked in (("app", 4), ("log", 4), ("db", 2)):
         plugin.create_container(pod, container_of(name, asked))
@@ -107,7 +107,7 @@ def test_the_first_one_gives_back_its_cpus_when_another_comes() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_that_is_refused_takes_nothing_from_the_others(kind: str) -> None:
+def test_a_refused_container_takes_nothing_from_the_others(kind: str) -> None:
     plugin, pod = started(kind), pod_of(4)
     plugin.create_container(pod, container_of("app", 4))
     before = plugin.state
@@ -303,7 +303,7 @@ def test_the_sums_count_for_the_first_one_without_requests_as_well() -> None:
     assert requests(plugin) == {"db": 2000, "app": 7000}
 
 
-def test_updated_sums_survive_those_who_saw_the_update() -> None:
+def test_updated_sums_outlive_the_containers_present_at_the_update() -> None:
     plugin, pod = started("TopologyAwarePolicy"), pod_of(4)
     for name in ("app", "log"):
         plugin.create_container(pod, container_of(name, 4))

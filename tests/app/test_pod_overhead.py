@@ -90,7 +90,7 @@ def granted(plugin: ResourcePolicy) -> int:
     return max(one.granted for one in plugin.policy.pools(plugin.state))
 
 
-def test_it_takes_cpu_and_memory_until_its_pod_ends() -> None:
+def test_an_overhead_takes_cpu_and_memory_until_its_pod_ends() -> None:
     plugin, pod = started(), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     plugin.create_container(pod, container_of("app", 2))
@@ -128,7 +128,7 @@ def test_memory_alone_is_an_overhead() -> None:
     assert amounts(plugin) == [(OVERHEAD_NAME, 0, GIB)]
 
 
-def test_without_a_state_it_is_known_from_the_runtime() -> None:
+def test_without_a_state_the_overhead_is_known_from_the_runtime() -> None:
     plugin, pod = started(), pod_of(overhead_of(250, GIB))
     plugin.synchronize([pod], [container_of("app", 2)])
     plugin.synchronize([pod], [container_of("app", 2)])
@@ -137,7 +137,7 @@ def test_without_a_state_it_is_known_from_the_runtime() -> None:
     assert granted(plugin) == 2250
 
 
-def test_it_goes_with_a_pod_that_ended_while_the_daemon_was_away() -> None:
+def test_the_overhead_of_a_pod_that_ended_meanwhile_is_released() -> None:
     plugin, pod = started(), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     plugin.synchronize([], [])
@@ -145,7 +145,7 @@ def test_it_goes_with_a_pod_that_ended_while_the_daemon_was_away() -> None:
     assert amounts(plugin) == []
 
 
-def test_another_policy_accounts_it_as_well() -> None:
+def test_after_a_switch_the_overhead_is_accounted_by_the_other_policy() -> None:
     plugin, pod = started("NonePolicy"), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     before = amounts(plugin)
@@ -155,7 +155,7 @@ def test_another_policy_accounts_it_as_well() -> None:
     assert amounts(plugin) == [(OVERHEAD_NAME, 250, GIB)]
 
 
-def test_no_container_gets_what_it_takes() -> None:
+def test_the_overhead_is_granted_to_no_container() -> None:
     plugin, pod = started(), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     with pytest.raises(PolicyError):
@@ -165,7 +165,7 @@ def test_no_container_gets_what_it_takes() -> None:
     assert plugin.policy.exclusive_cpus(plugin.state).keys() == {"less"}
 
 
-def test_where_the_node_is_full_it_is_accounted_as_far_as_there_is_room() -> None:
+def test_on_a_full_node_the_overhead_is_accounted_as_far_as_it_fits() -> None:
     plugin, pod = started(), pod_of(overhead_of(250, GIB))
     plugin.create_container(pod_of(), container_of("app", 3.9))
     plugin.run_pod_sandbox(pod)
@@ -186,7 +186,7 @@ def test_system_pods_on_reserved_cpus_have_none() -> None:
     assert amounts(plugin) == []
 
 
-def test_its_reason_is_its_own() -> None:
+def test_the_overhead_has_a_rule_of_its_own() -> None:
     reasons = Reasons()
     plugin, pod = started("TopologyAwarePolicy", reasons), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
@@ -198,7 +198,7 @@ def test_its_reason_is_its_own() -> None:
     assert reason.source == "pod overhead"
 
 
-def test_its_memory_may_change_alone() -> None:
+def test_the_memory_of_an_overhead_may_change_alone() -> None:
     plugin, pod = started(), pod_of(overhead_of(250, GIB))
     plugin.run_pod_sandbox(pod)
     plugin.update_pod_sandbox(pod, overhead_of(250, 2 * GIB), NOTHING)

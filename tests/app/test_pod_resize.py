@@ -33,7 +33,9 @@ def weight_of(node: Node, name: str) -> int:
     return shares
 
 
-async def test_its_containers_get_their_parts_at_once(tmp_path: Path) -> None:
+async def test_the_containers_of_a_resized_pod_get_their_parts_at_once(
+    tmp_path: Path,
+) -> None:
     async with running_node(tmp_path) as node:
         await run_pod(node)
         before = [weight_of(node, name) for name in ("app", "log")]
@@ -45,7 +47,7 @@ async def test_its_containers_get_their_parts_at_once(tmp_path: Path) -> None:
         assert weight_of(node, "app") == 1536
 
 
-async def test_the_runtime_hears_why_it_cannot_be(tmp_path: Path) -> None:
+async def test_the_runtime_gets_the_reason_of_a_refused_resize(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         await run_pod(node)
         with pytest.raises(PluginRefused, match="web/app asks for 8 shared CPU"):

@@ -105,7 +105,9 @@ async def test_balloons_follow_resources_by_name(tmp_path: Path) -> None:
         await until(lambda: node.cpus("late") == "1")
 
 
-async def test_spread_over_the_devices_if_asked(tmp_path: Path) -> None:
+async def test_a_container_is_spread_over_its_devices_if_requested(
+    tmp_path: Path,
+) -> None:
     async with running_node(tmp_path, machine="2s1n4c1t") as node:
         await node.run(
             "both",
@@ -117,7 +119,7 @@ async def test_spread_over_the_devices_if_asked(tmp_path: Path) -> None:
         assert node.cpus("both") == "1,4"
 
 
-async def test_an_annotation_turns_them_off(tmp_path: Path) -> None:
+async def test_an_annotation_turns_hints_of_pod_resources_off(tmp_path: Path) -> None:
     async with running_node(tmp_path) as node:
         off = {"topologyhints.resource-policy.nri.io": "mounts,devices"}
         await node.run("off", 2, devices=(GPU_0,), annotations=off)

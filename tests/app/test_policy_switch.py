@@ -57,7 +57,7 @@ def is_settled(node: Node) -> bool:
     return in_force(node) == pins
 
 
-def check_everybody(node: Node) -> None:
+def check_all_placed(node: Node) -> None:
     """All containers are pinned, and each is in one place of the policy."""
     state: Any = node.plugin.state
     names = node.runtime.world.containers.keys()
@@ -102,7 +102,7 @@ async def live(node: Node, rounds: int) -> None:
             await node.runtime.stop_container(gone)
             await node.runtime.remove_container(gone)
             await node.runtime.stop_pod(f"pod-{gone}")
-        check_everybody(node)
+        check_all_placed(node)
 
 
 async def resize(node: Node, name: str, cpus: float) -> None:
@@ -129,7 +129,7 @@ async def test_containers_come_and_go_while_the_policy_changes(
             await node.run("last", 0.25)  # the answer carries what was due
         await until(lambda: is_settled(node))
 
-        check_everybody(node)
+        check_all_placed(node)
         check_apart(node)
         assert changes > 3
 
@@ -141,7 +141,7 @@ async def test_containers_come_and_go_while_the_policy_changes(
         pytest.param(balloons(), tree(), id="from balloons to pools and back"),
     ],
 )
-async def test_a_switch_moves_everybody_and_the_way_back_does_so_too(
+async def test_a_switch_moves_all_containers_and_so_does_the_switch_back(
     tmp_path: Path, first: PolicyConfig, second: PolicyConfig
 ) -> None:
     async with running_node(tmp_path, _MACHINE) as node:
@@ -152,7 +152,7 @@ async def test_a_switch_moves_everybody_and_the_way_back_does_so_too(
         for chosen in (second, first, second):
             reconfigure(node.plugin, chosen)
             await until(lambda: is_settled(node))
-            check_everybody(node)
+            check_all_placed(node)
             check_apart(node)
             kinds.append(node.plugin.policy.kind)
         await node.runtime.remove_container("web")
@@ -194,7 +194,7 @@ async def test_a_switch_moves_everybody_and_the_way_back_does_so_too(
         ),
     ],
 )
-async def test_a_change_that_does_not_fit_leaves_everything_as_it_was(
+async def test_a_switch_that_does_not_fit_changes_nothing(
     tmp_path: Path, first: PolicyConfig, refused: PolicyConfig
 ) -> None:
     async with running_node(tmp_path, _MACHINE) as node:
@@ -211,7 +211,7 @@ async def test_a_change_that_does_not_fit_leaves_everything_as_it_was(
 
         assert all(now is then for now, then in zip(after[:3], before[:3], strict=True))
         assert (after[3], sent) == (before[3], 0)
-        check_everybody(node)
+        check_all_placed(node)
         assert is_settled(node)
 
 
@@ -237,7 +237,7 @@ def static(kind: str = "StaticPolicy") -> PolicyConfig:
         parse_config(config("{}").replace("TopologyAware", "StaticPools")),
     ],
 )
-async def test_without_decisions_everybody_stays_and_all_are_let_in(
+async def test_the_none_policy_moves_no_container_and_refuses_none(
     tmp_path: Path, placing: PolicyConfig
 ) -> None:
     async with running_node(tmp_path, _MACHINE) as node:

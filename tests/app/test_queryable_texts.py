@@ -23,7 +23,7 @@ TEXTS = st.dictionaries(
 
 
 @given(TEXTS)
-def test_all_that_fits_is_kept_once(texts: dict[str, str]) -> None:
+def test_texts_that_fit_are_kept_once(texts: dict[str, str]) -> None:
     words = {k: v for k, v in texts.items() if len(v) <= LONGEST and k not in PRIVATE}
     fits = sum(memory_of(k, v) for k, v in words.items()) <= MOST
 
@@ -34,12 +34,12 @@ def test_all_that_fits_is_kept_once(texts: dict[str, str]) -> None:
 
 
 @given(TEXTS)
-def test_what_is_left_is_the_same_in_any_order(texts: dict[str, str]) -> None:
+def test_the_kept_texts_do_not_depend_on_their_order(texts: dict[str, str]) -> None:
     reverse = dict(reversed(texts.items()))
 
     assert queryable(texts) == queryable(reverse)
     assert sum(memory_of(k, v) for k, v in queryable(texts).items()) <= MOST
 
 
-def test_nothing_can_change_it() -> None:
+def test_the_kept_texts_cannot_be_changed() -> None:
     assert type(queryable(dict.fromkeys(PRIVATE, "hidden"))) is MappingProxyType

@@ -47,7 +47,7 @@ async def test_groups_are_made_and_a_container_is_created_in_one(
         pytest.param(NriLevel(0, 10), (None, "gold"), id="by the class before that"),
     ],
 )
-async def test_what_the_runtime_is_sent(
+async def test_the_runtime_is_sent_the_class_of_a_container(
     tmp_path: Path, level: NriLevel, names: tuple[str | None, str | None]
 ) -> None:
     async with running_rig(tmp_path, document(), level=level) as rig:
@@ -116,7 +116,7 @@ async def test_what_the_runtime_is_sent(
         ),
     ],
 )
-async def test_what_has_which_class(
+async def test_the_class_follows_annotations_and_configuration(
     tmp_path: Path, spec: str, annotations: Mapping[str, str], names: str | None
 ) -> None:
     async with running_rig(tmp_path, spec) as rig:
@@ -161,7 +161,7 @@ async def test_what_has_which_class(
         ),
     ],
 )
-async def test_what_is_refused(
+async def test_an_unavailable_class_is_refused(
     tmp_path: Path, spec: str, annotations: Mapping[str, str], why: str
 ) -> None:
     resctrl = Resctrl(HARDWARE)

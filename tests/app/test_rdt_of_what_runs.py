@@ -56,7 +56,7 @@ async def test_threads_that_come_later_are_moved(tmp_path: Path) -> None:
         await until(lambda: rig.tasks("gold") == "100 101")
 
 
-async def test_a_group_that_others_changed_is_set_again(tmp_path: Path) -> None:
+async def test_a_group_changed_by_another_program_is_set_again(tmp_path: Path) -> None:
     async with running_rig(tmp_path, document()) as rig:
         await rig.settled()
         rig.resctrl.write("gold/schemata", "L3:0=1\n")
@@ -64,7 +64,9 @@ async def test_a_group_that_others_changed_is_set_again(tmp_path: Path) -> None:
         await until(lambda: "L3:0=fffff;1=fffff" in rig.schemata("gold"))
 
 
-async def test_pods_have_monitoring_groups_until_they_are_gone(tmp_path: Path) -> None:
+async def test_pods_have_monitoring_groups_until_they_are_removed(
+    tmp_path: Path,
+) -> None:
     async with running_rig(tmp_path, document("gold: {}", "monitorPods: true")) as rig:
         await rig.settled()
         await rig.create("c0", GOLD)
@@ -82,7 +84,7 @@ async def test_pods_have_monitoring_groups_until_they_are_gone(tmp_path: Path) -
         await until(lambda: rig.resctrl.names("gold/mon_groups") == ())
 
 
-async def test_what_the_kernel_refuses_is_reported_and_tried_again(
+async def test_a_group_that_the_kernel_refuses_is_reported_and_retried(
     tmp_path: Path,
 ) -> None:
     resctrl = Resctrl(HARDWARE)

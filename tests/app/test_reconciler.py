@@ -200,7 +200,7 @@ async def test_a_burst_makes_one_more_step() -> None:
     assert len(notes.looks) == 2
 
 
-async def test_what_comes_shortly_after_a_step_waits() -> None:
+async def test_an_event_shortly_after_a_step_waits_for_the_pause() -> None:
     notes, reconciler = Notes(), Reconciler[Notes]("part", pause=60.0)
     task = asyncio.create_task(reconciler.run(ReadyTarget(notes)))
     decide(reconciler, IN_SYNC)
@@ -238,7 +238,7 @@ async def test_without_a_period_nothing_looks() -> None:
         assert len(notes.looks) == count
 
 
-async def test_where_there_is_nothing_to_do_no_thread_is_used() -> None:
+async def test_an_idle_step_uses_no_thread() -> None:
     notes = Notes()
     notes.has_work = False
     async with running(notes):
@@ -247,7 +247,7 @@ async def test_where_there_is_nothing_to_do_no_thread_is_used() -> None:
     assert (notes.threads, notes.reported) == ([], 0)
 
 
-async def test_the_applier_is_made_when_it_is_wanted() -> None:
+async def test_the_applier_is_made_when_it_is_first_needed() -> None:
     notes = Notes()
     target = Unwanted(notes)
     async with running(notes, target) as reconciler:
@@ -370,7 +370,7 @@ async def test_a_fault_at_the_end_is_logged() -> None:
     assert isinstance(line["exc_info"], ZeroDivisionError)
 
 
-def test_what_was_never_wanted_is_not_put_back() -> None:
+def test_without_an_applier_nothing_is_restored() -> None:
     reconciler = Reconciler[Notes]("part")
     with capture_logs() as lines:
         reconciler.close()

@@ -131,7 +131,7 @@ def test_a_restart_reports_nothing_that_is_known() -> None:
     assert plugin.synchronize(pods, found) == (update("odd", "0,2-4,6-7", "0-1"),)
 
 
-def test_a_container_whose_pod_is_not_listed_is_judged_by_its_own_cgroup() -> None:
+def test_the_qos_class_of_a_container_without_pod_is_read_from_its_cgroup() -> None:
     plugin = started()
     own = LinuxContainer(
         resources=cpus(2), cgroups_path="kubepods-burstable-pod1.slice:cri-containerd:x"
@@ -159,7 +159,7 @@ def test_the_own_file_wins_and_the_other_text_is_logged() -> None:
     assert [line["event"] for line in lines] == ["configuration.ignored"]
 
 
-def test_a_bad_text_leaves_everything_as_it_was() -> None:
+def test_an_invalid_document_changes_nothing() -> None:
     plugin = started()
     plugin.create_container(pod("web"), container("web", cpus(2)))
     before = plugin.config, plugin.policy, plugin.state
@@ -173,7 +173,7 @@ def test_a_bad_text_leaves_everything_as_it_was() -> None:
     assert error.why.startswith("$.spec.reservedResources.cpu: expected 1 to ")
 
 
-def test_a_refusal_leaves_the_state_and_says_why() -> None:
+def test_a_refusal_leaves_the_state_and_has_a_reason() -> None:
     plugin = started()
     before = plugin.state
 
@@ -202,7 +202,7 @@ def test_a_container_without_an_id_is_refused_and_takes_nothing() -> None:
     assert policy.state.ledger == before.ledger
 
 
-def test_a_new_configuration_moves_only_what_is_in_its_way() -> None:
+def test_a_new_configuration_moves_only_the_containers_it_affects() -> None:
     plugin = started()
     for name in ("web", "db"):
         plugin.create_container(pod(name), container(name, cpus(2)))

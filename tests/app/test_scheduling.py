@@ -118,14 +118,14 @@ def test_each_io_class_has_its_number(kind: IoClass) -> None:
         pytest.param(NriLevel(0, 8), PINNED, id="0.8 can set neither"),
     ],
 )
-def test_for_a_pinned_container_the_runtime_is_sent_what_it_can_set(
+def test_the_runtime_is_sent_the_scheduling_that_its_level_can_set(
     level: NriLevel | None, expected: ContainerAdjustment
 ) -> None:
     with structlog.testing.capture_logs():
         assert setter(level).add_class(PINNED, BATCH) == expected
 
 
-def test_what_cannot_be_set_leaves_the_adjustment_as_it_is() -> None:
+def test_scheduling_that_cannot_be_set_leaves_the_adjustment_unchanged() -> None:
     with structlog.testing.capture_logs():
         assert [
             setter(None).add_class(PINNED, SchedulingClass(name="empty")),
@@ -133,7 +133,7 @@ def test_what_cannot_be_set_leaves_the_adjustment_as_it_is() -> None:
         ] == [PINNED, PINNED]
 
 
-def test_what_cannot_be_set_is_said_once() -> None:
+def test_scheduling_that_cannot_be_set_is_logged_once() -> None:
     one = setter(NriLevel(0, 10, 3))
 
     with structlog.testing.capture_logs() as logs:

@@ -46,7 +46,7 @@ def played(*steps: tuple[Any, ...]) -> tuple[SessionTracker, list[str]]:
         ),
     ],
 )
-def test_how_far_it_got(
+def test_the_phase_of_the_session_is_reported(
     steps: tuple[tuple[Any, ...], ...], number: int, state: str
 ) -> None:
     sessions, _ = played(*steps)
@@ -54,7 +54,7 @@ def test_how_far_it_got(
     assert (sessions.number, sessions.state) == (number, SessionState(state))
 
 
-def test_why_the_last_one_ended_is_kept() -> None:
+def test_the_reason_of_the_last_end_is_kept() -> None:
     sessions, _ = played(REGISTERED, ENDED, REGISTERED)
 
     assert (sessions.ended_at, sessions.ended_why) == (2, "end of file")

@@ -49,14 +49,14 @@ def test_annotations_up_to_the_limit_are_read(annotations: Mapping[str, str]) ->
     assert read_of(annotations) == (annotations, [])
 
 
-def test_a_long_one_is_logged_and_does_not_hide_shorter_ones() -> None:
+def test_a_long_annotation_is_logged_and_does_not_hide_shorter_ones() -> None:
     long, short = f"affinity.{OURS}/pod", f"cpu.preserve.{OURS}/pod"
     kept, unread = read_of({long: "x" * (MOST_READ + 1), short: "true"})
 
     assert (kept, unread) == ({short: "true"}, [long])
 
 
-def test_of_many_the_first_are_read() -> None:
+def test_of_many_annotations_the_first_are_read() -> None:
     # Some more are short enough for expressions.
     long = dict.fromkeys(MANY, "x" * 600) | {f"z.{OURS}/pod": "true"}
     kept, unread = read_of(long)
@@ -107,7 +107,7 @@ def test_of_all_pods_together_no_more_is_read_than_fits() -> None:
 
 
 @pytest.mark.usefixtures("thawed")
-def test_what_is_known_is_not_counted_again() -> None:
+def test_known_annotations_are_not_counted_again() -> None:
     pods, containers = hostile_node(1, 60)
     policy = ResourcePolicy(parse_spec("1s2c1t"))
     policy.synchronize(pods, containers)
@@ -161,7 +161,7 @@ def test_the_collector_skips_what_observers_keep_of_a_node() -> None:
 
 
 @pytest.mark.usefixtures("thawed")
-def test_it_looks_at_what_they_keep_of_a_change() -> None:
+def test_the_collector_tracks_what_observers_keep_of_a_change() -> None:
     keeper = Keeper()
     policy = ResourcePolicy(parse_spec("1s2c1t"), observers=[keeper])
     reconfigure(policy, policy.config)

@@ -144,7 +144,7 @@ async def test_the_command_line_of_cmk_is_taken_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [NriLevel(0, 9), NriLevel(0, 6)])
-async def test_a_runtime_that_keeps_command_lines_gets_no_such_container(
+async def test_a_container_is_refused_where_the_runtime_cannot_change_command_lines(
     tmp_path: Path, level: NriLevel
 ) -> None:
     async with running_node(tmp_path, level) as node:
@@ -156,7 +156,7 @@ async def test_a_runtime_that_keeps_command_lines_gets_no_such_container(
         assert node.environment("b")["CMK_CPUS_ASSIGNED"] == "2-3,1"
 
 
-async def test_a_command_line_has_the_words_of_mpolset_besides(tmp_path: Path) -> None:
+async def test_a_command_line_also_has_the_prefix_of_mpolset(tmp_path: Path) -> None:
     folder = v2_host(tmp_path)
     (program := folder / "libexec").write_bytes(b"\x7fELF")
     text = f"{DOCUMENT}  memoryPolicy: {{injectMpolset: true}}\n"
@@ -221,7 +221,7 @@ LISTS: Final = "cmk.intel.com/exclusive-cores"
         ({}, "", "2-3,1"),
     ],
 )
-async def test_the_number_of_lists(
+async def test_the_number_of_lists_follows_the_request(
     tmp_path: Path, annotations: Mapping[str, str], cores: str, lists: str
 ) -> None:
     env = {"STP_POOL": "exclusive"} | ({"CMK_NUM_CORES": cores} if cores else {})
@@ -231,7 +231,7 @@ async def test_the_number_of_lists(
         assert node.environment("a")["CMK_CPUS_ASSIGNED"] == lists
 
 
-async def test_a_pod_whose_resources_have_no_list_is_refused(tmp_path: Path) -> None:
+async def test_a_pod_without_a_request_for_lists_is_refused(tmp_path: Path) -> None:
     env = {"STP_POOL": "exclusive"}
     async with running_node(tmp_path) as node:
         with pytest.raises(PluginRefused, match=f"add {LISTS} to its requests"):
@@ -253,7 +253,9 @@ async def test_lists_that_containers_know_are_not_changed(tmp_path: Path) -> Non
         assert node.plugin.config == parse_config(fewer)
 
 
-async def test_other_policies_change_neither(tmp_path: Path) -> None:
+async def test_other_policies_change_neither_environment_nor_command_line(
+    tmp_path: Path,
+) -> None:
     document = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy"
     async with running_node(tmp_path, document=document) as node:
         args = ("cmk", "isolate", "--pool=exclusive", "prog")
@@ -284,11 +286,13 @@ async def test_other_policies_change_neither(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_requests(env: list[str], args: list[str], found: PoolRequest) -> None:
+def test_the_request_is_read_from_environment_and_arguments(
+    env: list[str], args: list[str], found: PoolRequest
+) -> None:
     assert read_pool_request(env, args) == found
 
 
-def test_what_a_container_has_is_read_of_running_ones_only() -> None:
+def test_assigned_cpus_are_read_of_running_containers_only() -> None:
     env = ["STP_POOL=a", "CMK_CPUS_ASSIGNED=4-6,7"]
 
     assert read_pool_request(env, [], is_new=False) == PoolRequest(
@@ -325,7 +329,9 @@ SHELL: Final = "cmk isolate --pool=a"
         (["sh", "-c", "cmk isolated --pool=a x"], None),
     ],
 )
-def test_command_lines(args: list[str], left: list[str] | None) -> None:
+def test_the_wrapper_is_removed_from_command_lines(
+    args: list[str], left: list[str] | None
+) -> None:
     found = isolated_command(args)
 
     assert (None if found is None else list(found.args)) == left

@@ -36,7 +36,9 @@ _POLICIES: Final = (
     [path for kind in _POLICIES for path in played_over_socket(kind)],
     ids=name_of,
 )
-async def test_the_runtime_gets_what_the_story_says(path: Path, tmp_path: Path) -> None:
+async def test_the_runtime_gets_the_pins_of_the_story(
+    path: Path, tmp_path: Path
+) -> None:
     story = Story.read(path)
     machine = parse_spec(story.scenario.machine)
     plugin = ResourcePolicy(

@@ -74,7 +74,7 @@ async def supervised(
         (ExceptionGroup("two", [TypeError("x"), KeyError()]), "TypeError: x"),
     ],
 )
-async def test_a_fault_that_passes_ends_nothing(error: BaseException, why: str) -> None:
+async def test_a_transient_fault_ends_nothing(error: BaseException, why: str) -> None:
     part = Part("one", failing(error, error), "it waits")
     other = Part("other", forever, "")
     with capture_logs() as lines:
@@ -118,7 +118,7 @@ def test_pauses_grow_until_a_part_works_again_within_30_s() -> None:
         pytest.param(None, id="a host error for want of descriptors"),
     ],
 )
-async def test_an_essential_part_that_stays_away_ends_the_process(
+async def test_an_essential_part_that_keeps_failing_ends_the_process(
     error: BaseException | None,
 ) -> None:
     if error is None:
@@ -159,7 +159,7 @@ async def test_an_essential_part_that_stays_away_ends_the_process(
         ),
     ],
 )
-async def test_the_process_goes_on_without(
+async def test_the_process_continues_without_an_optional_part(
     part: Part, *, may_end: bool, is_sick: bool
 ) -> None:
     with capture_logs() as lines:

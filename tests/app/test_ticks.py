@@ -97,7 +97,7 @@ async def test_clients_of_a_call_that_hangs_share_one_thread() -> None:
     assert await one.result(lambda: "afresh") == "afresh"
 
 
-async def test_whoever_waits_no_more_is_not_polled_for() -> None:
+async def test_polling_ends_when_the_wait_is_cancelled() -> None:
     polls: list[float] = []
     has_begun = threading.Event()
 

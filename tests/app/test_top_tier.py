@@ -157,7 +157,9 @@ async def test_the_limit_is_written_when_the_container_starts(
         ]
 
 
-async def test_a_limit_that_others_changed_is_written_again(tmp_path: Path) -> None:
+async def test_a_limit_changed_by_another_program_is_written_again(
+    tmp_path: Path,
+) -> None:
     async with running(tmp_path, period=0.1) as rig:
         await rig.create("web", {OURS: "1Gi"})
         file = rig.appear("web")
@@ -210,7 +212,7 @@ async def test_a_kernel_without_the_file_is_reported_once(tmp_path: Path) -> Non
     ]
 
 
-async def test_what_has_failed_is_tried_again_before_the_next_comparison(
+async def test_a_failed_write_is_retried_before_the_next_comparison(
     tmp_path: Path,
 ) -> None:
     async with running(tmp_path, period=86400.0) as rig:

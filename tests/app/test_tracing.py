@@ -80,7 +80,7 @@ async def test_a_refusal_is_a_span_with_its_sentence() -> None:
     assert span.error == str(error)
 
 
-async def test_what_pods_are_called_is_printable_in_spans() -> None:
+async def test_names_of_pods_are_printable_in_spans() -> None:
     tracing, hostile = Tracing(), "".join(ALL)
     spec = msgspec.structs.replace(SPEC, pod_name=hostile)
     placed = PLACED.reasons[0]
@@ -99,7 +99,7 @@ async def test_what_pods_are_called_is_printable_in_spans() -> None:
     assert sum(printable(hostile) in text for text in texts) == 4
 
 
-async def test_what_no_request_asked_for_is_no_span() -> None:
+async def test_decisions_outside_of_requests_make_no_span() -> None:
     tracing = Tracing()
     tracing.decided(Stopped("c1"), PLACED)
     token = enter(request("StartContainer"))  # which set the alarm
@@ -109,7 +109,7 @@ async def test_what_no_request_asked_for_is_no_span() -> None:
     assert spans_of(tracing) == []
 
 
-async def test_spans_wait_in_bounds_for_what_sends_them() -> None:
+async def test_the_queue_of_spans_is_bounded() -> None:
     tracing = Tracing()
     token = enter(request("CreateContainer"))
     for _ in range(150):

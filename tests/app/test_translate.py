@@ -80,17 +80,17 @@ WEB_SPEC = ContainerSpec(
 SILENT = Preferences(shared=True)
 
 
-def test_a_container_with_everything() -> None:
+def test_a_container_with_all_fields_is_translated() -> None:
     assert spec_of(POD, WEB) == WEB_SPEC
 
 
-def test_a_container_with_nothing() -> None:
+def test_a_container_without_fields_is_translated() -> None:
     assert spec_of(Pod(id="p"), Container(id="0123456789abcdef")) == ContainerSpec(
         id="0123456789abcdef", pod="p", title="?/?/0123456789abc"
     )
 
 
-def test_what_others_know_is_part_of_it() -> None:
+def test_preferences_and_declared_requests_are_part_of_the_spec() -> None:
     annotated = msgspec.structs.replace(
         POD,
         annotations={
@@ -114,7 +114,7 @@ def test_what_others_know_is_part_of_it() -> None:
     )
 
 
-def test_a_list_of_cpus_that_is_none_is_not_in_force() -> None:
+def test_an_invalid_list_of_cpus_is_not_in_force() -> None:
     bad = LinuxResources(cpu=LinuxCpu(shares=2048, cpus="1-2-3"))
     one = msgspec.structs.replace(WEB, linux=LinuxContainer(resources=bad))
 
@@ -130,7 +130,7 @@ def test_shares_that_we_have_set_do_not_change_the_request() -> None:
     assert (spec.request, spec.present) == (2000, Pin(shares=2))
 
 
-def test_those_that_live_have_their_pod_even_if_it_is_unknown() -> None:
+def test_running_containers_of_unknown_pods_are_translated() -> None:
     stopped = msgspec.structs.replace(WEB, state=ContainerState.STOPPED)
     lost = Container(id="x", pod_sandbox_id="p9")
 
@@ -140,7 +140,7 @@ def test_those_that_live_have_their_pod_even_if_it_is_unknown() -> None:
     )
 
 
-def test_those_that_live_are_asked_about_like_new_ones() -> None:
+def test_running_containers_are_translated_like_new_ones() -> None:
     text = '{"containers": {"web": {"limits": {"cpu": 2, "memory": "1Gi"}}}}'
     annotated = msgspec.structs.replace(POD, annotations={ANNOTATIONS[0]: text})
     found = living_specs(
@@ -160,7 +160,7 @@ def test_those_that_live_are_asked_about_like_new_ones() -> None:
     )
 
 
-def test_what_a_pod_will_have_is_known_by_names() -> None:
+def test_expected_containers_are_known_by_name() -> None:
     text = """{"initContainers": {"first": {"limits": {"cpu": 9}}},
                "containers": {"web": {"limits": {"cpu": "2", "memory": "1Gi"}}}}"""
     pod = msgspec.structs.replace(POD, annotations={ANNOTATIONS[1]: text})
@@ -199,7 +199,7 @@ def test_nothing_is_known_of_a_pod_without_an_annotation() -> None:
         pytest.param(LinuxCpu(cpus="7"), 2000, 2000, id="a foreign CPU set"),
     ],
 )
-def test_an_update_changes_what_it_says(
+def test_an_update_changes_the_amounts_that_it_sets(
     cpu: LinuxCpu, request_: int, limit: int | None
 ) -> None:
     spec = spec_of(POD, WEB, LinuxResources(cpu=cpu))
@@ -218,7 +218,7 @@ def test_a_name_that_the_kubelet_did_not_give_is_no_slot() -> None:
     ]
 
 
-def test_only_what_is_pinned_is_said() -> None:
+def test_only_pinned_values_are_sent() -> None:
     cpus, mems = CpuSet.of(1), NodeSet.of(0)
     mount = Mount("/here", "bind", "/there")
 

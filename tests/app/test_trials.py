@@ -49,7 +49,7 @@ def test_a_trial_has_an_event_and_one_for_each_container() -> None:
     ]
 
 
-def test_later_only_what_is_different_has_one() -> None:
+def test_a_later_trial_has_events_for_differences_only() -> None:
     tried, one = Tried(), change("a", "0-1", "2-3")
     tried.events(document(), one)
 
@@ -64,7 +64,7 @@ def test_later_only_what_is_different_has_one() -> None:
     assert len(tried.events(document(), other)) == 2
 
 
-def test_another_document_or_a_later_trial_begins_anew() -> None:
+def test_another_document_or_a_new_trial_has_all_events_again() -> None:
     tried, one = Tried(), change("a", "0-1", "2-3")
     first = tried.events(document(), one)
 

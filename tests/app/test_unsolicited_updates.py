@@ -54,7 +54,7 @@ async def test_no_cold_start_ends_before_it_began(tmp_path: Path) -> None:
         assert node.pinned("cold")[1] == "1"
 
 
-async def test_where_it_is_unsafe_the_end_rides_on_the_next_reply(
+async def test_where_calls_are_unsafe_the_end_is_sent_with_the_next_reply(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
@@ -67,7 +67,7 @@ async def test_where_it_is_unsafe_the_end_rides_on_the_next_reply(
         assert (before, node.pinned("cold")[1]) == ("1", "0-1")
 
 
-async def test_an_update_that_failed_rides_on_the_next_reply(tmp_path: Path) -> None:
+async def test_a_failed_update_is_sent_with_the_next_reply(tmp_path: Path) -> None:
     async with running_node(tmp_path, TIERED) as node:
         await node.run("cold", 1, COLD)
         node.runtime.unupdatable.add("cold")
@@ -79,7 +79,7 @@ async def test_an_update_that_failed_rides_on_the_next_reply(tmp_path: Path) -> 
         assert node.pinned("cold")[1] == "0-1"
 
 
-async def test_an_update_that_waits_for_one_that_is_gone_is_dropped(
+async def test_a_pending_update_of_a_stopped_container_is_dropped(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
@@ -92,7 +92,7 @@ async def test_an_update_that_waits_for_one_that_is_gone_is_dropped(
         assert (stopped.updates, created.updates) == ((), ())
 
 
-async def test_nothing_waits_for_a_runtime_that_has_reported_what_runs(
+async def test_pending_updates_are_dropped_by_a_synchronize(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, TIERED, level=UNSAFE) as node:
@@ -118,7 +118,7 @@ async def test_a_restart_in_the_middle_of_a_cold_start_ends_it_in_time(
         await until(lambda: node.pinned("cold")[1] == "0-1")
 
 
-async def test_alarms_of_those_that_are_gone_do_not_ring() -> None:
+async def test_timers_of_removed_containers_do_not_fire() -> None:
     rung: list[Event] = []
     timers = Timers(rung.append)
     names = ("here", "gone", "late", "early")
@@ -135,7 +135,7 @@ async def test_alarms_of_those_that_are_gone_do_not_ring() -> None:
 
 
 @pytest.mark.parametrize("level", [SAFE, UNSAFE])
-async def test_a_new_configuration_reaches_what_is_in_its_way(
+async def test_a_new_configuration_moves_running_containers(
     tmp_path: Path, level: NriLevel
 ) -> None:
     async with running_node(tmp_path, "1s1n6c1t", level=level) as node:
@@ -177,7 +177,7 @@ async def test_cpus_that_come_are_used(tmp_path: Path) -> None:
         ]
 
 
-async def test_a_machine_that_a_fault_kept_from_being_taken_is_taken_again() -> None:
+async def test_a_machine_not_taken_because_of_a_fault_is_taken_again() -> None:
     machine, taken = parse_spec("1s1n6c1t"), list[Machine]()
     found = [machine]
 
@@ -196,7 +196,7 @@ async def test_a_machine_that_a_fault_kept_from_being_taken_is_taken_again() -> 
     assert taken == [machine, machine]
 
 
-async def test_a_configuration_is_tried_with_the_machine_that_there_is_now(
+async def test_a_configuration_is_tried_with_the_present_machine(
     tmp_path: Path,
 ) -> None:
     spec = "{reservedResources: {cpu: 'cpuset:0'}}"

@@ -100,7 +100,7 @@ class Cluster:
             for line in str(found).splitlines()
             if line.startswith("apiserver_longrunning")
         ]
-        return sum(int(count) for labels, _, count in rows if _is_of_ours(labels))
+        return sum(int(count) for labels, _, count in rows if _is_own_watch(labels))
 
     def arrivals(self, begin: int = 0) -> Iterator[Arrival]:
         """Return what the agents have asked for.
@@ -153,7 +153,7 @@ def _installed(control_plane: ControlPlane) -> Cluster:
     return Cluster(control_plane, account)
 
 
-def _is_of_ours(labels: str) -> bool:
+def _is_own_watch(labels: str) -> bool:
     kinds = (f'resource="{PLURAL}"', 'resource="adjustments"')
     return 'verb="WATCH"' in labels and any(one in labels for one in kinds)
 

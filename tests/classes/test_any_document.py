@@ -95,7 +95,7 @@ def test_a_document_is_read_or_refused(
 
 
 @given(nearly)
-def test_what_was_read_can_be_resolved(document: object) -> None:
+def test_a_document_that_was_read_can_be_resolved(document: object) -> None:
     if complaint_about(read_block_io, document):
         return
     config = read_block_io(document)

@@ -45,7 +45,7 @@ REQUEST = ClassRequest("gold", "rdtclass.resource-policy.nri.io")
         ),
     ],
 )
-def test_whose_word_counts(
+def test_the_choice_of_highest_precedence_wins(
     asked: ClassRequest | None,
     given: str,
     qos: QosClass | None,

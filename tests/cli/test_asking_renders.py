@@ -207,13 +207,13 @@ def test_the_summary(changes: dict[str, Any], line: str) -> None:
     assert line in render_status(found).splitlines()
 
 
-def test_an_explanation_says_what_why_and_how() -> None:
+def test_an_explanation_has_the_grant_its_reason_and_its_values() -> None:
     answer = explanation_of(node().daemon, "own", "")
 
     assert render_explanation(answer) == EXPLANATION
 
 
-def test_what_is_gone_is_explained_by_what_is_known() -> None:
+def test_a_removed_container_is_explained_from_its_history() -> None:
     parts = node()
     parts.stop("own")
     lines = render_explanation(explanation_of(parts.daemon, "own", "")).splitlines()
@@ -225,7 +225,7 @@ def test_what_is_gone_is_explained_by_what_is_known() -> None:
     assert lines[-1].endswith("it is gone, and its resources are free")
 
 
-def test_what_was_refused_is_reported_in_the_runtimes_words() -> None:
+def test_a_refused_container_is_explained_by_its_refusal() -> None:
     parts = node()
     parts.run("huge", 64)
     text = render_explanation(explanation_of(parts.daemon, "huge", ""))
@@ -281,7 +281,7 @@ def test_a_picture_of_the_node() -> None:
     assert render_frame(state(), HOST, 80) == FRAME
 
 
-def test_a_frame_says_what_is_not_in_force_yet() -> None:
+def test_a_frame_shows_pending_updates() -> None:
     waiting = state() | {"pendingUpdates": {"count": 2, "oldestSeconds": 5.0}}
 
     assert "updates   2 updates pending, the oldest for 5 s" in render_frame(

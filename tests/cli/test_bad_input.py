@@ -119,7 +119,7 @@ def test_a_wrong_configuration_is_named_in_one_sentence(
     assert words.count("\n") == 1
 
 
-def test_a_runtime_hears_nothing_of_what_does_not_fit_the_machine(
+def test_a_document_that_does_not_fit_the_machine_ends_before_connecting(
     tmp_path: Path,
 ) -> None:
     spec = b"{availableResources: {cpu: 1}, reservedResources: {cpu: 'cpuset:0'}}"
@@ -157,7 +157,9 @@ def test_a_runtime_hears_nothing_of_what_does_not_fit_the_machine(
         ),
     ],
 )
-def test_what_it_is(words: list[str], sentence: str) -> None:
+def test_bad_flags_are_rejected_with_a_sentence(
+    words: list[str], sentence: str
+) -> None:
     assert outcome(*words) == (BAD_INPUT, sentence)
 
 
@@ -170,7 +172,7 @@ def test_no_socket(tmp_path: Path) -> None:
     )
 
 
-def test_nothing_behind_the_socket(tmp_path: Path) -> None:
+def test_a_socket_without_a_listener(tmp_path: Path) -> None:
     path = tmp_path / "nri.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))

@@ -30,7 +30,7 @@ def check(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, 
     return status, capsys.readouterr().out
 
 
-def test_what_would_come_of_documents(
+def test_documents_are_checked_and_their_pools_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, wrong = tmp_path / "balloons.yaml", tmp_path / "wrong.yaml"
@@ -64,7 +64,7 @@ slow         balloon type  -     -         -      -
         ("1s3c", "this machine has no CPU 3; used as soon as it is there"),
     ],
 )
-def test_cpus_that_are_not_there_are_named(
+def test_missing_cpus_are_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], machine: str, why: str
 ) -> None:
     path = tmp_path / "static.yaml"
@@ -78,7 +78,7 @@ def test_cpus_that_are_not_there_are_named(
     )
 
 
-def test_pools_stand_below_what_they_are_a_part_of(
+def test_pools_are_listed_below_their_parents(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "my.yaml"
@@ -161,7 +161,9 @@ def test_programs_get_the_same_as_data(
         "static.conf",
     ],
 )
-def test_our_samples_are_right(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_shipped_samples_are_valid(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert check(capsys, ROOT / "conf.d" / name)[0] == 0
 
 

@@ -22,7 +22,7 @@ spec:
 """
 
 
-def test_all_that_it_cannot_do_is_reported_at_once(
+def test_all_unsupported_settings_are_reported_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, wrong, right = tmp_path / "host", tmp_path / "wrong", tmp_path / "right"
@@ -45,7 +45,7 @@ POLL C1 C1E C6 ({CPU}/cpu*/cpuidle/state*/name)
     )
 
 
-def test_devices_of_a_kubelet_that_is_not_there_are_a_warning(
+def test_devices_of_a_missing_kubelet_are_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     root, file, kubelet = tmp_path / "host", tmp_path / "gpus", tmp_path / "kubelet"

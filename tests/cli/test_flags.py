@@ -36,7 +36,7 @@ def options(words: list[str], environment: dict[str, str]) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(("flag", "value"), FLAGS)
-def test_a_variable_is_as_good_as_its_flag(flag: str, value: str) -> None:
+def test_a_variable_has_the_effect_of_its_flag(flag: str, value: str) -> None:
     by_flag = options([flag, value], {})
 
     assert by_flag == options([], {variable_of(flag): value})
@@ -44,7 +44,7 @@ def test_a_variable_is_as_good_as_its_flag(flag: str, value: str) -> None:
 
 
 @pytest.mark.parametrize(("flag", "value"), FLAGS)
-def test_the_flag_goes_before_the_variable(flag: str, value: str) -> None:
+def test_a_flag_takes_precedence_over_its_variable(flag: str, value: str) -> None:
     other = {"--log-level": "error", "--log-format": "text"}.get(flag, "/other")
 
     assert options([flag, value], {variable_of(flag): other}) == options(
@@ -68,7 +68,7 @@ def test_an_alias_shares_the_variable() -> None:
         ("no", False),
     ],
 )
-def test_a_switch_by_its_variable(value: str, *, is_set: bool) -> None:
+def test_a_switch_is_set_by_its_variable(value: str, *, is_set: bool) -> None:
     environment = {"NRI_RESMGR_DRY_RUN": value}
 
     assert options([], environment)["dry_run"] is is_set
@@ -148,7 +148,7 @@ def test_a_mistake_is_reported_and_the_status_is_2(
 
 
 @pytest.mark.process
-def test_a_command_that_is_none() -> None:
+def test_an_unknown_command_is_rejected() -> None:
     done = nri_resmgr("fly")
 
     assert done.returncode == 2

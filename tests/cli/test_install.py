@@ -73,7 +73,7 @@ def test_the_launcher_is_executable_and_alone(folders: Folders, hello: str) -> N
     assert list(folders.configs.iterdir()) == []
 
 
-async def test_a_runtime_starts_what_was_installed(
+async def test_a_runtime_starts_an_installed_plugin(
     folders: Folders, hello: str, tmp_path: Path
 ) -> None:
     install(hello, HELLO, folders)
@@ -113,7 +113,7 @@ def test_a_launcher_needs_no_environment(folder: str, tmp_path: Path) -> None:
     assert (done.stdout, done.stderr) == (f"{program} 1 1 __main__\n", "")
 
 
-def test_a_launcher_finds_what_it_needs_and_nothing_twice() -> None:
+def test_the_import_path_of_a_launcher_has_each_folder_once() -> None:
     folders = import_path(["attr", "attrs", "nri_resmgr", "nri_proto", "no_such_one"])
 
     assert len(folders) == len(set(folders))
@@ -146,14 +146,16 @@ def test_an_executable_that_would_break_the_runtime_is_reported(
     assert not (folders.plugins / "10-hello").exists()
 
 
-def test_a_link_to_a_folder_would_break_it_too(folders: Folders, hello: str) -> None:
+def test_a_link_to_a_folder_would_break_the_runtime_too(
+    folders: Folders, hello: str
+) -> None:
     folders.plugins.mkdir()
     (folders.plugins / "docs").symlink_to("/usr")
     with pytest.raises(WouldBreakRuntime):
         install(hello, HELLO, folders)
 
 
-def test_what_runtimes_pass_over_is_passed_over(folders: Folders, hello: str) -> None:
+def test_entries_that_runtimes_ignore_are_ignored(folders: Folders, hello: str) -> None:
     (folders.plugins / "folder").mkdir(parents=True)
     (folders.plugins / "README").write_text("read me")
     executable(folders.plugins / "20-other")
@@ -163,7 +165,7 @@ def test_what_runtimes_pass_over_is_passed_over(folders: Folders, hello: str) ->
 
 
 @pytest.mark.parametrize("index", ["10", "99"])
-def test_a_second_one_of_a_name_is_refused(
+def test_a_second_plugin_of_the_same_name_is_refused(
     index: str, folders: Folders, hello: str
 ) -> None:
     install(hello, HELLO, folders)
@@ -207,7 +209,7 @@ def test_purging_takes_the_configuration_too(
 
 
 @pytest.mark.parametrize("name", ["hello", "99-hello", "other", "10"])
-def test_only_what_install_wrote_is_removed(name: str, folders: Folders) -> None:
+def test_only_installed_launchers_are_removed(name: str, folders: Folders) -> None:
     foreign = executable(folders.plugins / "10-hello")
     with pytest.raises(NotInstalled) as refusal:
         uninstall(name, folders)
@@ -227,7 +229,7 @@ def test_a_shipped_plugin_brings_its_sample(folders: Folders) -> None:
     assert "kind: TopologyAwarePolicy" in done.config.read_text()
 
 
-def test_no_such_program_is_reported_with_those_there_are(folders: Folders) -> None:
+def test_an_unknown_program_is_reported_with_the_known_ones(folders: Folders) -> None:
     with pytest.raises(NoSuchPlugin, match="logger, resource-policy, template"):
         install("nonsense", HELLO, folders)
     assert not folders.plugins.exists()
@@ -256,7 +258,7 @@ def test_a_configuration_that_cannot_be_read(
     assert not (folders.plugins / "10-hello").exists()
 
 
-def test_a_folder_that_is_not_ours_to_write(folders: Folders, hello: str) -> None:
+def test_a_read_only_plugin_folder_is_reported(folders: Folders, hello: str) -> None:
     folders.plugins.mkdir()
     folders.configs.mkdir()
     folders.plugins.chmod(0o555)
@@ -279,7 +281,7 @@ def test_a_file_in_place_of_a_folder(folders: Folders, hello: str) -> None:
         install(hello, HELLO, folders)
 
 
-def test_the_command_reports_what_it_did(folders: Folders, hello: str) -> None:
+def test_the_commands_report_the_changed_files(folders: Folders, hello: str) -> None:
     came = nri_resmgr(
         "install", os.path.relpath(hello), "--index", "10", *into(folders)
     )
@@ -319,7 +321,7 @@ def cached(module: Path) -> Path:
     return Path(importlib.util.cache_from_source(str(module)))
 
 
-def test_what_is_installed_is_compiled(shop: Path, folders: Folders) -> None:
+def test_an_installed_plugin_is_compiled(shop: Path, folders: Folders) -> None:
     missing = cached(Path(launcher.__file__).with_name("demo.py"))
     missing.unlink(missing_ok=True)
     done = nri_resmgr("install", shop, "--index", "10", *into(folders))
@@ -334,7 +336,7 @@ def test_what_is_installed_is_compiled(shop: Path, folders: Folders) -> None:
     assert here[:4] == importlib.util.MAGIC_NUMBER
 
 
-def test_a_folder_that_takes_no_byte_code_is_reported(
+def test_a_folder_where_no_byte_code_can_be_written_is_reported(
     shop: Path, folders: Folders
 ) -> None:
     (shop / "__pycache__").write_text("in the way")
@@ -348,7 +350,7 @@ def test_a_folder_that_takes_no_byte_code_is_reported(
     assert (launched.stdout, launched.returncode) == ("tea\n", 0)
 
 
-def test_an_interpreter_that_is_not_there_is_reported(shop: Path) -> None:
+def test_a_missing_interpreter_is_reported(shop: Path) -> None:
     why = compile_folders([shop], python="/no/such/python3")
 
     assert why == "/no/such/python3: No such file or directory"

@@ -66,7 +66,7 @@ def test_a_made_up_machine_and_a_dump_can_be_dumped(tmp_path: Path) -> None:
     assert load_dump(made_up) == load_dump(again) == read_machine(TREE)
 
 
-def test_of_two_machines_none_is_taken() -> None:
+def test_two_sources_of_a_machine_are_rejected() -> None:
     shown = topology("--machine", SPEC, "--load", "/nowhere")
 
     assert (shown.returncode, shown.stdout) == (2, "")
@@ -110,7 +110,7 @@ def test_bad_input_is_one_sentence(
     assert shown.stderr.count("\n") == 1
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_is_not_an_error() -> None:
     spec = ("--machine", "2s2n32c2t", "-o", "yaml")
     command = (sys.executable, "-m", "nri_resmgr", "topology", *spec)
     with subprocess.Popen(command, stdout=-1, stderr=-1, text=True) as process:

@@ -131,7 +131,7 @@ TYPES: Final = (
 )
 
 
-def test_everything_that_can_be_said_of_the_policy() -> None:
+def test_every_option_of_the_policy_is_read() -> None:
     preserve = ExpressionConfig(
         "name", "In", ("vm",), "$.spec.preserve.matchExpressions[0]"
     )
@@ -159,14 +159,14 @@ def test_everything_that_can_be_said_of_the_policy() -> None:
     )
 
 
-def test_everything_that_can_be_said_of_a_type() -> None:
+def test_every_option_of_a_type_is_read() -> None:
     found = parse_config(HEAD + OF_A_TYPE)
 
     assert isinstance(found, BalloonsConfig)
     assert found.types == TYPES
 
 
-def test_saying_nothing_gives_the_default() -> None:
+def test_an_empty_document_has_the_defaults() -> None:
     assert parse_config(HEAD) == BalloonsConfig()
 
 
@@ -179,7 +179,7 @@ def test_the_sample_is_read() -> None:
     assert [one.name for one in found.types] == ["latency", "batch"]
 
 
-def test_what_has_no_effect_is_listed_with_its_path() -> None:
+def test_options_without_effect_are_listed_with_their_paths() -> None:
     text = (
         HEAD
         + """
@@ -244,7 +244,7 @@ def test_cpu_classes(spec: str, idle: str, names: list[str]) -> None:
     assert (list(found.classes), found.classes["fast"]) == (names, fast)
 
 
-def test_isolated_and_idle_cpus_together_are_doubted_once() -> None:
+def test_isolated_and_idle_cpus_together_are_one_warning() -> None:
     text = (
         HEAD
         + """
@@ -270,7 +270,7 @@ spec:
     ]
 
 
-def test_classes_that_are_named_and_never_defined_are_doubted() -> None:
+def test_undefined_classes_are_a_warning() -> None:
     text = f"{HEAD}spec: {{balloonTypes: [{{name: web, cpuClass: fast}}]}}\n"
 
     found = parse_config(text)
@@ -280,7 +280,7 @@ def test_classes_that_are_named_and_never_defined_are_doubted() -> None:
     assert found.warnings == (("$.spec.balloonTypes[0].cpuClass", why),)
 
 
-def test_a_class_that_is_not_among_those_defined_is_a_mistake() -> None:
+def test_an_undefined_class_beside_defined_ones_is_a_mistake() -> None:
     text = f"{HEAD}spec: {{cpuClasses: [{{name: fast}}], idleCPUClass: fats}}\n"
 
     with pytest.raises(BadSetting, match=r"idleCPUClass: .* did you mean fast\?"):

@@ -55,7 +55,7 @@ def lowered(types: list[dict[str, Any]], name: str, key: str) -> list[dict[str, 
     ],
     ids=["either", "one", "a component", "several"],
 )
-def test_what_the_error_advises_is_accepted(
+def test_the_advice_of_the_error_is_accepted(
     types: list[dict[str, Any]], expected: set[tuple[str, str]]
 ) -> None:
     with pytest.raises(BadSetting) as error:

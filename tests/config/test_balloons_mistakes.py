@@ -211,7 +211,7 @@ def test_a_mistake_is_reported_with_its_path(spec: str, complaint: str) -> None:
         ),
     ],
 )
-def test_what_does_not_fit_a_machine_is_reported_with_its_path(
+def test_a_setting_that_does_not_fit_the_machine_is_reported_with_its_path(
     spec: str, complaint: str
 ) -> None:
     config = parse_config(f"{HEAD}spec: {spec}")

@@ -110,7 +110,7 @@ def read(control: str, kind: str = "StaticPolicy") -> PolicyConfig:
         ),
     ],
 )
-def test_what_a_document_says_of_classes(
+def test_classes_of_a_document_are_read(
     kind: str, control: str, rdt: RdtUse | None, blockio: BlockIoControl | None
 ) -> None:
     config = read(control, kind)

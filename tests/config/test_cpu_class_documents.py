@@ -87,7 +87,7 @@ cpuClasses:
         ),
     ],
 )
-def test_what_is_left_out_differs_from_nothing(row: str, expected: CpuClass) -> None:
+def test_an_omitted_key_differs_from_an_empty_one(row: str, expected: CpuClass) -> None:
     assert read_cpu_classes(table(f"cpuClasses: [{{{row}}}]")) == {"a": expected}
 
 

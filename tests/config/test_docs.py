@@ -82,7 +82,7 @@ def test_the_examples_are_read(example: str) -> None:
         ),
     ],
 )
-def test_the_complaints_are_those_that_are_made(line: int, spec: str) -> None:
+def test_the_messages_of_the_page_are_those_of_the_reader(line: int, spec: str) -> None:
     (block,) = re.findall(r"```text\n(.*?)```", TEXT, re.DOTALL)
 
     with pytest.raises(BadSetting) as found:

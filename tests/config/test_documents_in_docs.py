@@ -23,10 +23,10 @@ DOCUMENTS: Final = [
 ]
 
 
-def test_there_are_some() -> None:
+def test_documents_are_found() -> None:
     assert len(DOCUMENTS) > 5
 
 
 @pytest.mark.parametrize("text", DOCUMENTS)
-def test_it_is_accepted(text: str) -> None:
+def test_a_document_of_the_documentation_is_accepted(text: str) -> None:
     assert parse_config(text).ineffective == ()

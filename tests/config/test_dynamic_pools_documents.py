@@ -27,7 +27,7 @@ def read(spec: str) -> DynamicPoolsPolicyConfig:
     return found
 
 
-def test_everything_that_can_be_said() -> None:
+def test_every_option_is_read() -> None:
     found = read(
         "{reservedPoolNamespaces: [infra], pinCPU: false, pinMemory: false, "
         "rebalance: {interval: 10s}, cpuClasses: [{name: turbo, maxFreq: 3GHz}], "

@@ -144,7 +144,7 @@ def test_cpus_are_chosen_for_the_machine(
         ),
     ],
 )
-def test_what_does_not_fit_is_reported(
+def test_cpus_that_do_not_fit_the_machine_are_reported(
     available: str | None, reserved: str | None, complaint: str
 ) -> None:
     machine = parse_spec("1s1n6c1t offline=5 isolated=3-4")

@@ -36,7 +36,7 @@ def affinity(text: str) -> IrqAffinity:
         ),
     ],
 )
-def test_what_may_be_moved(text: str, expected: tuple[str, ...]) -> None:
+def test_controllable_interrupts_are_read(text: str, expected: tuple[str, ...]) -> None:
     assert read_controllable(table(text)) == expected
 
 

@@ -19,7 +19,7 @@ LONG = "x" * 100_000
         pytest.param(f"{LONG}: [", id="no YAML"),
     ],
 )
-def test_a_complaint_about_something_long_is_short(text: str) -> None:
+def test_the_message_about_a_long_value_is_short(text: str) -> None:
     with pytest.raises((BadSetting, BadSyntax)) as error:
         parse_config(text)
 

@@ -39,7 +39,7 @@ def document(spec: str, kind: str = "TopologyAwarePolicy") -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_document_has_them(kind: str) -> None:
+def test_documents_of_every_kind_have_memory_classes(kind: str) -> None:
     spec = f"{{memoryQos: {QOS}, memoryPolicy: {POLICY}, miscLimits: false}}"
 
     found = parse_config(document(spec, kind))
@@ -52,7 +52,7 @@ def test_every_kind_of_document_has_them(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_without_them_only_limits_are_for_us(kind: str) -> None:
+def test_without_memory_classes_only_limits_are_handled(kind: str) -> None:
     found = parse_config(document("{}", kind))
 
     assert (found.memory_qos, found.memory_policy, found.misc_limits) == (
@@ -62,7 +62,7 @@ def test_without_them_only_limits_are_for_us(kind: str) -> None:
     )
 
 
-def test_an_empty_part_is_there() -> None:
+def test_an_empty_section_is_read_as_present() -> None:
     found = parse_config(document("{memoryQos: {}, memoryPolicy: {}}"))
 
     assert (found.memory_qos, found.memory_policy) == (

@@ -16,10 +16,10 @@ PAIRS: Final = re.findall(
 )
 
 
-def test_there_is_one_of_each_origin() -> None:
+def test_the_page_has_an_example_of_each_origin() -> None:
     assert len(PAIRS) == 2
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
-def test_the_examples_are_what_is_written(before: str, after: str) -> None:
+def test_the_examples_are_the_output_of_convert(before: str, after: str) -> None:
     assert convert_text(before) == after

@@ -106,7 +106,7 @@ def test_mistakes_name_their_flag(flags: str, why: str) -> None:
     assert str(caught.value).startswith(why)
 
 
-def test_a_manifest_with_such_a_file_in_it_is_a_manifest() -> None:
+def test_a_manifest_that_contains_such_a_file_is_unchanged() -> None:
     text = (
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata:\n"
         f"  kubelet: |\n    KUBELET_EXTRA_ARGS={STATIC}\n"
@@ -160,7 +160,7 @@ def test_a_list_of_manifests_stays_a_list() -> None:
     )
 
 
-def test_a_mistake_in_a_list_names_its_place() -> None:
+def test_a_mistake_in_a_list_has_its_path() -> None:
     wrong = {**CONFIG_MAP, "data": {"policy": "Active: statics"}}
 
     with pytest.raises(InputError, match=r"^\$\.items\[1\]\.data\.policy\.Active: "):

@@ -42,7 +42,7 @@ def test_all_forms_of_cpus(key: str, theirs: str, ours: object) -> None:
     assert converted(text)["spec"] == {f"{key.lower()}Resources": {"cpu": ours}}
 
 
-def test_rdt_without_classes_of_its_own() -> None:
+def test_rdt_without_classes_is_converted() -> None:
     one = "rdt: {partitions: {all: {l3Allocation: 100%, classes: {gold: {}}}}}"
     rdt = converted(f"policy: {{Active: static}}\n{one}")["spec"]["control"]["rdt"]
     assert rdt["usePodQoSAsDefaultClass"] is False  # as with a single class before
@@ -60,7 +60,7 @@ def test_classes_work_on_without_their_policy() -> None:
     assert list(config.blockio.classes or ()) == ["slow"]
 
 
-def test_a_config_map_of_something_else_stays_as_it_is() -> None:
+def test_an_unrelated_config_map_is_unchanged() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\ndata: {cpu: '2', colour: blue}\n"
 
     assert convert_text(text) == text
@@ -130,7 +130,7 @@ template: {metadata: {annotations: {rdtclass.resource-policy.nri.io: gold}}}
     )
 
 
-def test_a_key_that_is_there_already_is_not_written_twice() -> None:
+def test_a_key_that_exists_already_is_not_written_twice() -> None:
     text = """\
 ---
 apiVersion: v1
@@ -285,7 +285,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(KEYS, VALUES, max_size=5))
-def test_whatever_the_document_the_result_is_valid_or_there_is_a_sentence(
+def test_any_document_is_converted_to_a_valid_one_or_refused(
     document: dict[str, object],
 ) -> None:
     # Any other exception fails the test.
@@ -349,7 +349,7 @@ def test_whatever_the_document_the_result_is_valid_or_there_is_a_sentence(
         ),
     ],
 )
-def test_what_cri_rm_logs_and_measures(
+def test_log_and_instrumentation_of_cri_rm_are_converted(
     modules: str, log: object, instrumentation: object, notes: list[str]
 ) -> None:
     text = convert_text(f"policy: {{Active: none}}\n{modules}\n")

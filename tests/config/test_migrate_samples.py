@@ -64,7 +64,7 @@ def test_the_result_passes_check(
 @pytest.mark.parametrize(
     "path", sorted(NRI_PLUGINS.glob("*.yaml")), ids=lambda p: p.stem
 )
-def test_documents_of_nri_plugins_stay_as_they_are(
+def test_documents_of_nri_plugins_are_unchanged(
     path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["convert", str(path)]) == 0
@@ -167,7 +167,7 @@ def test_balloons(convert: Any) -> None:
     assert found.notes.count("\n") == 3
 
 
-def test_static_and_what_flags_do_here(convert: Any) -> None:
+def test_static_policy_with_options_that_were_flags(convert: Any) -> None:
     found = convert("static.yaml")
 
     assert (found.kind, found.spec) == (
@@ -462,7 +462,7 @@ CRI_RM: Final = {
     ("name", "place"),
     [(name, place) for name, one in CRI_RM.items() for place, _ in mappings(one)],
 )
-def test_no_key_is_lost_without_a_word(name: str, place: str) -> None:
+def test_every_dropped_key_is_noted(name: str, place: str) -> None:
     document = copy.deepcopy(CRI_RM[name])
     dict(mappings(document))[place]["Surprise"] = {}
 

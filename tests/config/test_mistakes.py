@@ -73,7 +73,7 @@ def test_the_example_is_right() -> None:
 
 
 @given(st.sets(st.sampled_from(sorted(PLACES)), min_size=1))
-def test_every_mistake_is_found_where_it_was_written(paths: set[str]) -> None:
+def test_every_mistake_is_reported_with_its_path(paths: set[str]) -> None:
     spec = good()
     for path in paths:
         plant(spec, path, PLACES[path])
@@ -106,14 +106,14 @@ def test_every_mistake_is_found_where_it_was_written(paths: set[str]) -> None:
         ),
     ],
 )
-def test_a_search_that_cannot_go_on_says_so(spec: object, paths: list[str]) -> None:
+def test_an_incomplete_search_is_marked(spec: object, paths: list[str]) -> None:
     found = judged(spec)
 
     assert [getattr(mistake, "path", "") for mistake in found.mistakes] == paths
     assert not found.is_complete
 
 
-def test_what_does_not_fit_a_machine_is_a_mistake() -> None:
+def test_a_setting_that_does_not_fit_the_machine_is_a_mistake() -> None:
     def fits(config: PolicyConfig) -> None:
         if getattr(config, "reserved", None):
             raise BadSetting("$.spec.reservedResources.cpu", "no such CPU")
@@ -127,13 +127,13 @@ def test_what_does_not_fit_a_machine_is_a_mistake() -> None:
     ]
 
 
-def test_what_is_no_yaml_has_one_mistake() -> None:
+def test_invalid_yaml_is_one_mistake() -> None:
     found = check_document("a: [", lambda _: None)
 
     assert (len(found.mistakes), found.is_complete, found.config) == (1, False, None)
 
 
-def test_nothing_reads_on_for_ever() -> None:
+def test_the_number_of_reported_mistakes_is_bounded() -> None:
     found = judged({"reservedPoolNamespaces": list(range(1000))})
 
     assert (len(found.mistakes), found.is_complete) == (100, False)

@@ -23,7 +23,7 @@ def used(kind: str, spec: str) -> NodeTopologyUse | None:
 
 
 @pytest.mark.parametrize("kind", sorted(BUILT_IN))
-def test_documents_of_all_kinds_may_ask_for_it(kind: str) -> None:
+def test_documents_of_all_kinds_may_enable_the_object(kind: str) -> None:
     assert used(kind, "allowLoss: false") is None
     assert used(kind, ON.replace("true", "false")) is None
     assert used(kind, ON) == NodeTopologyUse()

@@ -149,7 +149,7 @@ def test_instrumentation(keys: str, expected: InstrumentationUse) -> None:
     assert found.ineffective == ()
 
 
-def test_what_cannot_have_an_effect_is_listed() -> None:
+def test_settings_without_effect_are_listed() -> None:
     spec = """
   agent: {podResourceAPI: true}
   log:

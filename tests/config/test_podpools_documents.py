@@ -121,7 +121,9 @@ def test_mistakes_are_named_by_their_path(pools: str, key: str, why: str) -> Non
         ),
     ],
 )
-def test_what_this_machine_has_no_cpus_for(pools: str, key: str, why: str) -> None:
+def test_pools_that_need_more_cpus_than_the_machine_has_are_reported(
+    pools: str, key: str, why: str
+) -> None:
     with pytest.raises(BadSetting) as caught:
         build_policy(config_of(pools), parse_spec("1s1n4c1t"))
 

@@ -53,7 +53,7 @@ def test_settings_have_a_place(path: str, position: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a: [", "a: &b [*b]", "a: 1\n---\nb: 1\n"])
-def test_no_place_in_what_is_not_one_document(text: str) -> None:
+def test_invalid_texts_have_no_positions(text: str) -> None:
     assert Positions(text).at("$.a") == Position(0, 0)
 
 

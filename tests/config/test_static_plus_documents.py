@@ -21,7 +21,7 @@ ROOT: Final = Path(__file__).parents[2]
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: StaticPlusPolicy\n"
 
 
-def test_everything_that_can_be_said() -> None:
+def test_every_option_is_read() -> None:
     text = """
 spec:
   availableResources: {cpu: "cpuset:0-7"}
@@ -48,7 +48,7 @@ spec:
     )
 
 
-def test_the_sample_says_the_defaults() -> None:
+def test_the_sample_has_the_defaults() -> None:
     text = (ROOT / "conf.d" / "static-plus.conf").read_text(encoding="utf-8")
 
     assert parse_config(text) == parse_config(HEAD) == StaticPlusPolicyConfig()

@@ -26,7 +26,7 @@ ROOT: Final = Path(__file__).parents[2]
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\n"
 
 
-def test_everything_that_can_be_said() -> None:
+def test_every_option_is_read() -> None:
     text = (
         HEAD
         + """
@@ -70,17 +70,17 @@ spec:
         pytest.param(HEAD + "spec: {pinCPU: , onFailure: }\n", id="empty values"),
     ],
 )
-def test_saying_nothing_gives_the_default(text: str) -> None:
+def test_an_empty_spec_has_the_defaults(text: str) -> None:
     assert parse_config(text) == StaticPolicyConfig()
 
 
-def test_a_text_without_content_is_as_none() -> None:
+def test_a_text_without_content_has_the_defaults() -> None:
     nothing = parse_config("")
 
     assert parse_config("# only a comment\n") == nothing == type(nothing)()
 
 
-def test_the_sample_says_the_defaults() -> None:
+def test_the_sample_has_the_defaults() -> None:
     text = (ROOT / "conf.d" / "static.conf").read_text(encoding="utf-8")
 
     assert parse_config(text) == StaticPolicyConfig()
@@ -214,7 +214,7 @@ def test_a_mistake_is_reported_with_its_path(spec: str, complaint: str) -> None:
         pytest.param("{1: 2}", "$.1: unknown key, expected ", id="a number for a key"),
     ],
 )
-def test_a_document_says_what_it_is(text: str, complaint: str) -> None:
+def test_a_document_needs_its_version_and_kind(text: str, complaint: str) -> None:
     with pytest.raises(BadSetting) as found:
         parse_config(text)
 
@@ -239,7 +239,7 @@ def test_a_document_says_what_it_is(text: str, complaint: str) -> None:
         pytest.param("a: &x [*x, *y]", "line 1: ", id="an anchor that is not there"),
     ],
 )
-def test_what_is_no_document_is_reported_with_its_line(
+def test_an_invalid_document_is_reported_with_its_line(
     text: str, complaint: str
 ) -> None:
     with pytest.raises(BadSyntax) as found:
@@ -282,7 +282,7 @@ def test_any_spec_is_read_or_refused_by_its_path(spec: object) -> None:
 @given(
     st.text(st.sampled_from("ab:[]{}-,&*!|>'\"\n #%?1.~<=@\t\0é\ud800"), max_size=40)
 )
-def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+def test_any_text_is_read_or_refused_with_a_message(text: str) -> None:
     outcome = outcome_of(text)
 
     assert isinstance(outcome, StaticPolicyConfig) or str(outcome)

@@ -32,7 +32,7 @@ def pools_of(spec: str, machine: str) -> tuple[StaticPool, ...]:
     return tuple(policy.settings.pools.values())
 
 
-def test_everything_that_can_be_said() -> None:
+def test_every_option_is_read() -> None:
     found = read(
         "{pinMemory: true, pools: ["
         "{name: dpdk, exclusive: true, cpuLists: [{cpus: 4, socket: 1}]}, "
@@ -122,7 +122,7 @@ def test_documents_for_another_machine(pools: str, machine: str, why: str) -> No
         pools_of(f"{{pools: [{pools}]}}", machine)
 
 
-def test_sockets_are_those_of_the_machine_unless_written() -> None:
+def test_sockets_are_derived_from_the_machine_unless_given() -> None:
     lists = "{cpus: 1}, {cpus: 4-5}, {cpus: 2, socket: 9}, {cpus: '3,6'}, {cpus: 7}"
     found = pools_of(f"{{pools: [{{name: a, cpuLists: [{lists}]}}]}}", "2s1n4c1t")
 

@@ -65,7 +65,7 @@ def test_only_documents_of_kinds_that_rebalance_have_the_section(kind: str) -> N
             parse_config(text)
 
 
-def test_everything_of_ours_that_can_be_said() -> None:
+def test_every_option_of_the_policy_is_read() -> None:
     text = (
         HEAD
         + """
@@ -122,11 +122,11 @@ spec:
         ),
     ],
 )
-def test_saying_nothing_gives_the_default(text: str) -> None:
+def test_an_empty_spec_has_the_defaults(text: str) -> None:
     assert parse_config(text) == TopologyAwareConfig()
 
 
-def test_the_sample_says_the_defaults() -> None:
+def test_the_sample_has_the_defaults() -> None:
     text = (ROOT / "conf.d" / "resource-policy.conf").read_text(encoding="utf-8")
 
     assert parse_config(text) == TopologyAwareConfig()

@@ -137,7 +137,7 @@ EVERYTHING: Final[dict[str, object]] = {
 }
 
 
-def test_all_that_is_said_reaches_the_policy() -> None:
+def test_every_option_reaches_the_policy() -> None:
     low = SchedulingClass(name="low", policy=SchedulingPolicy.IDLE)
 
     settings = topology_aware_settings(config_of(**EVERYTHING), parse_spec("1s2c1t"))
@@ -187,7 +187,7 @@ def test_the_defaults_are_those_of_the_policy() -> None:
         ),
     ],
 )
-def test_what_does_not_fit_is_reported(
+def test_settings_that_do_not_fit_the_machine_are_reported(
     tmp_path: Path, spec: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(BadSetting) as found:
@@ -223,7 +223,7 @@ def test_without_a_host_there_are_no_cgroups() -> None:
     )
 
 
-def test_what_is_not_in_force_is_said_once() -> None:
+def test_ineffective_options_are_logged_once() -> None:
     config = config_of(log={"klog": {"v": 2}}, dra={"sharedCounters": True})
 
     with capture_logs() as logs:
@@ -239,7 +239,7 @@ def test_what_is_not_in_force_is_said_once() -> None:
     ]
 
 
-def test_what_is_in_force_needs_no_word() -> None:
+def test_effective_options_are_not_logged() -> None:
     with capture_logs() as logs:
         build_policy(config_of(pinMemory=False), parse_spec("1s2c1t"))
 

@@ -138,7 +138,9 @@ def test_the_pod_serves_with_no_rights_and_follows_its_config_map(node: Node) ->
     ]
 
 
-def test_components_give_the_pod_what_they_say(node: Node, tmp_path: Path) -> None:
+def test_components_give_the_pod_the_documented_rights(
+    node: Node, tmp_path: Path
+) -> None:
     names = ("cgroups", "cpufreq", "cstates", "interrupts", "scheduling")
     objects = with_component(tmp_path, *names)
     directories = host_mounts(pod_of(objects))

@@ -34,7 +34,7 @@ def plugin(containerd: Containerd, tmp_path: Path) -> Iterator[PluginProcess]:
         yield process
 
 
-def test_a_quota_stays_away_from_a_container_that_is_resized(
+def test_a_disabled_quota_stays_disabled_after_a_resize(
     containerd: Containerd,
 ) -> None:
     with containerd.run_pod(PodSpec("plain")) as pod:

@@ -61,7 +61,7 @@ def test_version_1_cannot_share_out_a_limit(containerd: Containerd) -> None:
     assert "which cgroup v1 does not have" in str(refused.value)
 
 
-def test_what_the_runtime_or_the_kernel_does_not_have_is_refused(
+def test_settings_that_runtime_or_kernel_lack_are_refused(
     containerd: Containerd,
 ) -> None:
     # No containerd of Debian's sets policies; no emulated machine has SGX.

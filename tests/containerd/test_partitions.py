@@ -153,7 +153,7 @@ def test_a_container_of_the_same_pod_leaves_first(
 
 
 @needs_partitions
-def test_what_the_kernel_refuses_or_ends_falls_back_to_cpusets(
+def test_partitions_that_the_kernel_refuses_or_ends_fall_back_to_cpusets(
     containerd: Containerd, plugin: PluginProcess
 ) -> None:
     web = containerd.run_pod(PodSpec("web", qos=SHARED.qos)).start("web", SHARED)

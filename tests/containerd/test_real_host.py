@@ -25,7 +25,7 @@ def machine(file: str) -> str:
     return Path("/sys/devices/system", file).read_text().strip()
 
 
-def test_it_speaks_cri_and_listens_for_plugins(containerd: Containerd) -> None:
+def test_containerd_serves_cri_and_listens_for_plugins(containerd: Containerd) -> None:
     major, minor = containerd.release
 
     assert containerd.cri.version().startswith(f"containerd {major}.{minor}.")

@@ -51,7 +51,7 @@ def cpus_of(container: Container) -> CpuSet:
 
 
 @pytest.mark.skipif(len(MACHINE.online) < 2, reason="needs a CPU to share")
-def test_a_container_comes_while_the_daemon_is_there(
+def test_containers_are_created_while_the_daemon_runs(
     containerd: Containerd, tmp_path: Path
 ) -> None:
     with PluginProcess.resource_policy(
@@ -60,7 +60,9 @@ def test_a_container_comes_while_the_daemon_is_there(
         assert len(cpus_of(start(containerd, "db"))) == 1
 
 
-def test_none_comes_while_it_is_away(containerd: Containerd, tmp_path: Path) -> None:
+def test_no_container_is_created_without_the_daemon(
+    containerd: Containerd, tmp_path: Path
+) -> None:
     if containerd.release < VALIDATES:
         pytest.skip("containerd has no default validator before 2.2")
     with pytest.raises(CallFailed) as refusal:

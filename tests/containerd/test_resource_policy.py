@@ -118,7 +118,7 @@ def test_a_killed_plugin_finds_its_grants_again(
     assert cpus_of(late) == ALL - own
 
 
-def test_what_changed_while_the_plugin_was_away_is_put_right(
+def test_changes_while_the_plugin_was_stopped_are_reconciled(
     containerd: Containerd, plugin: PluginProcess
 ) -> None:
     exclusive = start_exclusive(containerd, "exclusive", MANY)

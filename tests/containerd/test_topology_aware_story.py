@@ -98,7 +98,7 @@ def test_a_restart_finds_nothing_to_change(stage: Stage) -> None:
     assert hotplug == 3
 
 
-def test_a_container_is_scheduled_as_its_class_says(stage: Stage) -> None:
+def test_a_container_has_the_scheduling_of_its_class(stage: Stage) -> None:
     """The runtime cannot: its NRI is too old. So the daemon has done it.
 
     Source:

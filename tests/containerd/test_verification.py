@@ -40,7 +40,7 @@ def write_all_cpus(container: Container) -> None:
             file.write_text(str(ALL))
 
 
-def test_drift_is_mended_by_an_update_at_once(
+def test_drift_is_repaired_by_an_update_at_once(
     containerd: Containerd, tmp_path: Path
 ) -> None:
     always = ("--unsolicited-updates", "always", *BY_RUNTIME)
@@ -60,7 +60,7 @@ def test_drift_is_mended_by_an_update_at_once(
     assert f"may run on CPUs {ALL}, but {own} was decided" in drifted["why"]
 
 
-def test_where_updates_ride_on_replies_the_next_one_mends(
+def test_without_calls_the_next_reply_repairs_drift(
     containerd: Containerd, tmp_path: Path
 ) -> None:
     never = ("--unsolicited-updates", "never", *BY_RUNTIME)
@@ -72,7 +72,9 @@ def test_where_updates_ride_on_replies_the_next_one_mends(
         write_all_cpus(container)
         plugin.wait_for("container.drifted")
         before = cpus_of(container)
-        wait_until(lambda: _mended(containerd, container, own), "a reply that mends it")
+        wait_until(
+            lambda: _repaired(containerd, container, own), "a reply that mends it"
+        )
         plugin.wait_for("drift.cleared")
 
     assert before == ALL
@@ -93,7 +95,7 @@ def test_drift_is_repaired_without_the_runtime(
     assert after == own
 
 
-def _mended(daemon: Containerd, container: Container, own: CpuSet) -> bool:
+def _repaired(daemon: Containerd, container: Container, own: CpuSet) -> bool:
     with daemon.run_pod(PodSpec("other", qos=Resources.best_effort().qos)) as pod:
         pod.start("other", Resources.best_effort())
     return cpus_of(container) == own

@@ -135,7 +135,7 @@ async def test_the_state_of_a_node(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS.keys())
-async def test_every_answer_is_what_the_schema_says(
+async def test_every_answer_is_valid_by_the_schema(
     document: str, tmp_path: Path
 ) -> None:
     parts = at_work(document)
@@ -196,7 +196,7 @@ def test_every_kind_explains_each_container(document: str) -> None:
             assert any(words in line for line in lines)
 
 
-def test_documents_of_all_kinds_are_here() -> None:
+def test_the_stories_have_documents_of_all_kinds() -> None:
     # `test_none_policy` has those of the policy that pins nothing.
     assert {*DOCUMENTS, "NonePolicy"} == set(BUILT_IN)
 
@@ -212,7 +212,7 @@ async def test_every_online_cpu_is_of_one_class(tmp_path: Path) -> None:
         assert sum(map(len, classes)) == len(CpuSet.union(classes)) == 8
 
 
-async def test_isolated_cpus_are_so_until_another_has_them(tmp_path: Path) -> None:
+async def test_isolated_cpus_are_listed_as_such_until_granted(tmp_path: Path) -> None:
     parts = make_parts("1s2n4c1t isolated=0,6-7", RESERVED)
     async with asking(parts, tmp_path) as client:
         before = (await ask(client, "/v1/state"))["cpus"]
@@ -224,7 +224,7 @@ async def test_isolated_cpus_are_so_until_another_has_them(tmp_path: Path) -> No
     assert [after[word] for word in words] == ["6", "0", "7"]
 
 
-async def test_nothing_of_what_pods_keep_secret_is_reported(tmp_path: Path) -> None:
+async def test_secrets_of_pods_are_in_no_answer(tmp_path: Path) -> None:
     parts = at_work()
     async with asking(parts, tmp_path) as client:
         answers: list[Any] = [await ask(client, "/v1/state")]
@@ -304,7 +304,7 @@ async def test_a_refused_configuration_is_reported(tmp_path: Path) -> None:
     }
 
 
-async def test_a_kubelet_that_is_in_the_way_is_reported(tmp_path: Path) -> None:
+async def test_a_kubelet_that_pins_as_well_is_reported(tmp_path: Path) -> None:
     manager = KubeletManager("cpu", "static", "/state")
     async with asking(make_parts(kubelet=lambda: (manager,)), tmp_path) as client:
         state = await ask(client, "/v1/state")
@@ -322,7 +322,7 @@ async def test_log_levels_are_set_one_by_one(tmp_path: Path) -> None:
     assert mistakes(answer, "LogLevels") == []
 
 
-async def test_a_reload_is_done_when_it_is_answered(tmp_path: Path) -> None:
+async def test_a_reload_is_answered_when_it_is_done(tmp_path: Path) -> None:
     parts = make_parts()
     async with asking(parts, tmp_path) as client:
         answer = await asyncio.to_thread(client.post, "/v1/reload")
@@ -346,7 +346,7 @@ async def test_a_reload_can_be_forced(tmp_path: Path) -> None:
     assert parts.reloads == [True, False]
 
 
-async def test_a_rebalance_shows_what_moved(tmp_path: Path) -> None:
+async def test_a_rebalance_lists_the_moved_containers(tmp_path: Path) -> None:
     parts = make_parts("1s4n4c1t")
     parts.daemon.sessions.synchronized()
     large = ("x", "y", "z")
@@ -366,7 +366,9 @@ async def test_a_rebalance_shows_what_moved(tmp_path: Path) -> None:
     assert tried["containers"] == answer["containers"] != []
 
 
-async def test_nothing_moves_while_it_is_not_known_what_runs(tmp_path: Path) -> None:
+async def test_a_rebalance_is_refused_before_the_first_synchronization(
+    tmp_path: Path,
+) -> None:
     async with asking(make_parts(), tmp_path) as client:
         with pytest.raises(QueryRefused, match="no runtime is synchronized"):
             await asyncio.to_thread(client.post, "/v1/rebalance")
@@ -383,7 +385,7 @@ async def test_nothing_moves_while_it_is_not_known_what_runs(tmp_path: Path) -> 
         ("/v2/state", "no such path: /v2/state"),
     ],
 )
-async def test_a_wrong_question_is_answered_with_a_sentence(
+async def test_a_wrong_query_is_refused_with_a_sentence(
     path: str, why: str, tmp_path: Path
 ) -> None:
     async with asking(make_parts(), tmp_path) as client:
@@ -401,7 +403,7 @@ async def test_a_wrong_question_is_answered_with_a_sentence(
         b'{"pattern": "x", "level": "debug", "more": 1}',
     ],
 )
-async def test_a_level_that_is_none_changes_nothing(body: bytes) -> None:
+async def test_an_invalid_log_level_changes_nothing(body: bytes) -> None:
     parts = make_parts()
     before = parts.daemon.levels.as_data()
     put: Any = routes_of(parts.daemon)["PUT", "/v1/log"]
@@ -420,7 +422,9 @@ def test_the_schema_is_served_and_is_whole() -> None:
     assert reply(HttpRequest("GET", "/v1/schema")).body == SCHEMA.read_bytes()
 
 
-async def test_who_had_fallen_back_is_explained_by_who_left(tmp_path: Path) -> None:
+async def test_the_end_of_a_fallback_is_explained_by_the_container_that_stopped(
+    tmp_path: Path,
+) -> None:
     parts = make_parts(
         "1s1n4c1t", STATIC.replace("spec: {", "spec: {onFailure: shared, ")
     )

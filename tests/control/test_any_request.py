@@ -56,7 +56,7 @@ def parts() -> Parts:
     st.dictionaries(NAMES, TEXTS, max_size=3),
     BODIES,
 )
-def test_it_is_answered_or_refused(
+def test_any_request_is_answered_or_refused(
     parts: Parts, place: int, query: dict[str, str], body: bytes
 ) -> None:
     routes = sorted(routes_of(parts.daemon).items(), key=lambda item: item[0])
@@ -102,7 +102,7 @@ def followed(client: Client) -> Any:
     return lines
 
 
-async def test_followers_leave_places_to_other_clients(tmp_path: Path) -> None:
+async def test_followers_leave_connections_to_other_clients(tmp_path: Path) -> None:
     async with asking(make_parts(), tmp_path) as client:
         followers = [await asyncio.to_thread(followed, client) for _ in range(8)]
         with pytest.raises(QueryRefused, match=r"^only 8 clients can follow; end one"):
@@ -125,7 +125,7 @@ async def until_followed(client: Client) -> Any:
             await asyncio.sleep(0.02)
 
 
-async def test_a_refusal_is_what_the_schema_says(tmp_path: Path) -> None:
+async def test_a_refusal_is_valid_by_the_schema(tmp_path: Path) -> None:
     async with asking(make_parts(), tmp_path):
         path = str(tmp_path / "run" / "control.sock")
         answer = await asyncio.to_thread(raw, path, b"GET /v1/nothing HTTP/1.0\r\n\r\n")

@@ -19,7 +19,7 @@ spec: {reservedResources: {cpu: 1}}
 
 @examples(0.25)
 @given(st.lists(st.sampled_from([0.1, 0.5, 1.5, 1, 2, 3, 5]), min_size=1, max_size=8))
-def test_the_best_one_for_the_last_that_came_is_the_one_that_it_got(
+def test_the_best_candidate_of_the_last_container_is_its_pool(
     requests: list[float],
 ) -> None:
     parts = make_parts("2s2n3c2t")
@@ -35,7 +35,7 @@ def test_the_best_one_for_the_last_that_came_is_the_one_that_it_got(
         assert (best["pool"], best["decided"]) == (reason.pool, reason.decided)
 
 
-def test_each_has_its_scores_in_the_order_in_which_they_count() -> None:
+def test_candidates_have_their_scores_in_order_of_precedence() -> None:
     parts = make_parts("1s2n4c1t")
     parts.run("a", 2)
     parts.run("b", 1)
@@ -52,7 +52,7 @@ def test_each_has_its_scores_in_the_order_in_which_they_count() -> None:
     assert found[0]["decided"] == "spread"
 
 
-def test_policies_that_do_not_rank_have_none() -> None:
+def test_policies_without_ranking_have_no_candidates() -> None:
     parts = make_parts(document=STATIC)
     parts.run("a", 2)
 

@@ -22,7 +22,7 @@ class Kept:
     is_failing: bool = True
 
 
-async def test_how_writing_the_state_goes_is_reported(tmp_path: Path) -> None:
+async def test_writes_and_failures_of_checkpoints_are_reported(tmp_path: Path) -> None:
     async with asking(make_parts(checkpoints=Kept()), tmp_path) as client:
         state = await ask(client, "/v1/state")
 

@@ -108,7 +108,7 @@ async def test_classes_are_reported_with_owners_and_values(tmp_path: Path) -> No
     assert "io.weight 405" in other
 
 
-async def test_what_fails_is_reported(tmp_path: Path) -> None:
+async def test_failures_of_classes_are_reported(tmp_path: Path) -> None:
     spec = SPEC.replace("50%", "'0x3ff'")
     resctrl = Resctrl(Hardware())
     resctrl.broken["info/L3/cbm_mask"] = 5
@@ -125,7 +125,7 @@ async def test_what_fails_is_reported(tmp_path: Path) -> None:
     assert "info/L3/cbm_mask" in lines[1][1]
 
 
-async def test_nothing_is_reported_where_nothing_is_switched_on(tmp_path: Path) -> None:
+async def test_disabled_classes_are_not_reported(tmp_path: Path) -> None:
     async with running_rig(tmp_path, "{}") as rig:
         found = classes_of(rig.node.plugin)
 

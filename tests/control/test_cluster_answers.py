@@ -138,7 +138,7 @@ def test_the_agent_reports_and_is_answered(folder: Path) -> None:
         {"version": "1", "node": "n", "more": 1},
     ],
 )
-def test_a_report_that_is_none_is_refused(folder: Path, report: dict[str, Any]) -> None:
+def test_an_invalid_report_is_refused(folder: Path, report: dict[str, Any]) -> None:
     parts, cluster = parts_with_cluster(folder)
 
     with pytest.raises(RequestRefused, match="not a report of an agent"):
@@ -147,7 +147,9 @@ def test_a_report_that_is_none_is_refused(folder: Path, report: dict[str, Any]) 
     assert cluster.status.agent is None
 
 
-async def test_without_a_spool_folder_there_is_no_cluster(tmp_path: Path) -> None:
+async def test_without_a_spool_folder_queries_about_the_cluster_are_refused(
+    tmp_path: Path,
+) -> None:
     parts = make_parts()
     async with asking(parts, tmp_path) as client:
         with pytest.raises(QueryRefused, match="no --spool folder"):
@@ -160,7 +162,7 @@ async def test_without_a_spool_folder_there_is_no_cluster(tmp_path: Path) -> Non
 
 
 @pytest.mark.process
-async def test_the_agent_may_read_and_report_and_nothing_else(folder: Path) -> None:
+async def test_the_agent_may_only_read_and_report(folder: Path) -> None:
     skip_unless_root()
     parts, cluster = parts_with_cluster(folder)
     os.chown(folder / "spool", AGENT, AGENT)

@@ -70,7 +70,7 @@ def line(title: str, explanation: dict[str, Any]) -> str:
     return next((one[11:] for one in found), "")
 
 
-async def test_an_explanation_has_what_the_kernel_and_the_runtime_have(
+async def test_an_explanation_has_the_values_of_kernel_and_runtime(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(tmp_path, level=SAFE) as node:
@@ -93,7 +93,7 @@ async def test_an_explanation_has_what_the_kernel_and_the_runtime_have(
     assert line("kernel", late) == "as decided"
 
 
-async def test_what_waits_for_a_request_is_counted_with_its_reason(
+async def test_updates_pending_for_a_request_are_counted_with_their_reason(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(tmp_path, level=UNSAFE) as node:
@@ -132,7 +132,7 @@ async def test_a_reload_is_answered_when_its_values_are_in_force(
         assert node.cpus("shared") == decided(node, "shared") != before
 
 
-async def test_what_the_record_of_the_runtime_lacks_is_counted(tmp_path: Path) -> None:
+async def test_record_updates_that_are_pending_are_counted(tmp_path: Path) -> None:
     async with cgroup_node(tmp_path, level=UNSAFE) as node:
         await node.run("shared", 0.5)
         await node.run("exclusive", 2)
@@ -153,7 +153,7 @@ async def test_what_the_record_of_the_runtime_lacks_is_counted(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("level", [SAFE, UNSAFE])
-async def test_by_the_runtime_a_value_that_waits_is_not_called_recorded(
+async def test_a_pending_value_is_not_shown_as_recorded(
     level: NriLevel, tmp_path: Path
 ) -> None:
     async with cgroup_node(tmp_path, level=level) as node:

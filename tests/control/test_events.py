@@ -27,7 +27,7 @@ def noted(count: int, max_weight: int = 20_000) -> History:
     return history
 
 
-async def test_those_after_a_number_are_reported() -> None:
+async def test_events_after_a_number_are_sent() -> None:
     lines = await collect(event_lines(noted(3), 1, follow=False))
 
     assert lines == [
@@ -37,7 +37,7 @@ async def test_those_after_a_number_are_reported() -> None:
     ]
 
 
-async def test_one_that_has_them_all_is_sent_no_more() -> None:
+async def test_a_client_with_all_events_gets_no_more() -> None:
     _, *events = await collect(event_lines(noted(3), 3, follow=False))
 
     assert events == []
@@ -52,7 +52,7 @@ async def test_events_that_are_no_longer_kept_are_a_gap() -> None:
     assert [one["number"] for one in events] == [7, 8, 9]
 
 
-async def test_what_asks_from_the_beginning_misses_nothing() -> None:
+async def test_a_client_that_asks_from_the_beginning_gets_all_kept_events() -> None:
     _, *events = await collect(event_lines(noted(9, 3), 0, follow=False))
 
     assert [one["number"] for one in events] == [7, 8, 9]
@@ -104,7 +104,7 @@ async def test_two_followers_see_the_same(tmp_path: Path) -> None:
     assert found == [[1, 2, 3], [1, 2, 3]]
 
 
-async def test_a_follower_that_left_waits_for_nothing(tmp_path: Path) -> None:
+async def test_a_follower_that_disconnects_is_removed(tmp_path: Path) -> None:
     parts = make_parts()
     async with asking(parts, tmp_path) as client:
         await asyncio.to_thread(read_some, client, 1)
@@ -113,7 +113,7 @@ async def test_a_follower_that_left_waits_for_nothing(tmp_path: Path) -> None:
                 await asyncio.sleep(0.01)
 
 
-async def test_more_than_is_sent_at_once_is_reported_whole(tmp_path: Path) -> None:
+async def test_more_events_than_one_batch_are_sent_completely(tmp_path: Path) -> None:
     parts = make_parts()
     for number in range(250):
         parts.history.note("drift.cleared", word=str(number))

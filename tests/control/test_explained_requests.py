@@ -75,7 +75,7 @@ def test_huge_pages_and_devices_are_listed() -> None:
     assert "  devices  2 vendor.com/gpu" in lines
 
 
-def test_a_part_of_the_pods_resources_is_called_one() -> None:
+def test_a_part_of_the_pods_resources_is_marked() -> None:
     answer = created(make_parts("1s2n4c1t hugepages=2Mi:64"))
     (found,) = answer["containers"]
 

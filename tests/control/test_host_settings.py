@@ -140,7 +140,7 @@ async def test_why_a_container_is_in_a_class(
     assert explained["containers"][0]["host"] == why
 
 
-async def test_what_others_write_is_reported_and_mended(tmp_path: Path) -> None:
+async def test_drift_of_host_settings_is_reported_and_repaired(tmp_path: Path) -> None:
     path = f"{POLICIES}/policy3/scaling_max_freq"
     flags = (*OFTEN, "--verify-repair", "no")
     async with host_node(tmp_path, TREE) as node:

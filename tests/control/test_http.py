@@ -198,7 +198,9 @@ def connected(path: str) -> socket.socket:
     return client
 
 
-async def test_the_standard_librarys_client_understands_us(server: str) -> None:
+async def test_the_client_of_the_standard_library_reads_the_replies(
+    server: str,
+) -> None:
     def talk() -> tuple[int, str | None, bytes, object]:
         client = http.client.HTTPConnection("x")
         client.sock = connected(server)
@@ -218,7 +220,7 @@ async def test_the_standard_librarys_client_understands_us(server: str) -> None:
     assert found == (200, "application/json", b"one\ntwo\nthree\n", "x")
 
 
-async def test_a_fault_of_ours_is_reported_without_its_data(tmp_path: Path) -> None:
+async def test_an_internal_error_is_reported_without_its_data(tmp_path: Path) -> None:
     def broken(_: HttpRequest) -> HttpReply:
         raise ZeroDivisionError("secret")
 
@@ -251,7 +253,7 @@ async def test_a_client_without_the_right_gets_the_reason(tmp_path: Path) -> Non
         ),
     ],
 )
-async def test_what_does_not_go_on_is_dropped(server: str, sent: bytes) -> None:
+async def test_incomplete_requests_are_dropped(server: str, sent: bytes) -> None:
     with contextlib.suppress(ConnectionResetError):
         assert await asked(server, sent) == b""
 
@@ -260,7 +262,7 @@ async def answered(path: str) -> tuple[int, str]:
     return parsed(await asked(path, b"GET /later HTTP/1.1\r\n" + HOST))
 
 
-async def test_the_oldest_idle_client_makes_room(server: str) -> None:
+async def test_the_oldest_idle_client_is_disconnected_at_the_limit(server: str) -> None:
     first = await asyncio.open_unix_connection(server)
     second = await asyncio.open_unix_connection(server)
     answer = await answered(server)
@@ -274,7 +276,9 @@ async def test_the_oldest_idle_client_makes_room(server: str) -> None:
     assert answer == kept == (200, "later\n")
 
 
-async def test_a_client_that_does_not_read_makes_room(tmp_path: Path) -> None:
+async def test_a_client_that_does_not_read_is_disconnected_at_the_limit(
+    tmp_path: Path,
+) -> None:
     """An idle one that came later keeps its place."""
     limits = ClientLimits(connections=2, seconds=30)
     large = text_reply("x" * (8 << 20))
@@ -295,7 +299,7 @@ async def test_a_client_that_does_not_read_makes_room(tmp_path: Path) -> None:
     assert first == second == (200, "later\n")
 
 
-async def test_a_client_whose_request_is_worked_on_keeps_its_place(
+async def test_a_client_with_a_running_request_keeps_its_connection(
     tmp_path: Path,
 ) -> None:
     goes_on = asyncio.Event()
@@ -331,7 +335,7 @@ async def test_a_byte_now_and_then_does_not_extend_the_deadline(server: str) -> 
     assert 0.15 < took < 4
 
 
-async def test_more_than_some_replies_without_an_end_are_refused(
+async def test_streams_beyond_the_limit_are_refused(
     tmp_path: Path,
 ) -> None:
     closed: list[bool] = []

@@ -24,7 +24,7 @@ VALUES = st.text(string.printable[:95]).map(str.strip)
     headers=st.dictionaries(TOKENS.map(str.lower), VALUES, max_size=5),
     length=st.integers(0, 10**9),
 )
-def test_what_a_client_writes_is_what_is_read(
+def test_a_request_is_read_as_it_was_written(
     method: str,
     path: str,
     query: dict[str, str],
@@ -51,7 +51,7 @@ def test_what_a_client_writes_is_what_is_read(
     )
     | st.binary().map(lambda data: b"GET /" + data + b" HTTP/1.0\r\n\r\n")
 )
-def test_anything_else_is_refused_and_nothing_breaks(data: bytes) -> None:
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
         head = read_head(data)
     except RequestRefused as refusal:
@@ -89,9 +89,7 @@ def test_anything_else_is_refused_and_nothing_breaks(data: bytes) -> None:
         ),
     ],
 )
-def test_what_could_be_read_in_two_ways_is_refused(
-    head: str, expected: tuple[int, str]
-) -> None:
+def test_ambiguous_requests_are_refused(head: str, expected: tuple[int, str]) -> None:
     with pytest.raises(RequestRefused) as raised:
         read_head(f"{head}\r\n".encode())
 

@@ -62,7 +62,7 @@ async def isolated(client: Client, why_not: str) -> dict[str, Any]:
             await asyncio.sleep(0.05)
 
 
-async def test_what_is_isolated_is_reported_and_what_is_not_in_force(
+async def test_isolation_is_reported_with_what_is_not_in_force(
     tmp_path: Path,
 ) -> None:
     path = str(tmp_path / "control.sock")

@@ -26,7 +26,7 @@ def mode_of(path: Path) -> int:
 
 
 @pytest.mark.parametrize("umask", [0, 0o077])
-def test_only_its_owner_may_use_it(umask: int, tmp_path: Path) -> None:
+def test_only_its_owner_may_use_the_socket(umask: int, tmp_path: Path) -> None:
     path = tmp_path / "run" / "control.sock"
     before = os.umask(umask)
     try:
@@ -39,7 +39,7 @@ def test_only_its_owner_may_use_it(umask: int, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_one_of_a_killed_process_is_replaced(tmp_path: Path) -> None:
+def test_the_socket_of_a_killed_process_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
@@ -47,7 +47,7 @@ def test_one_of_a_killed_process_is_replaced(tmp_path: Path) -> None:
         client.connect(str(path))
 
 
-def test_one_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
+def test_a_socket_in_use_is_left_alone(tmp_path: Path) -> None:
     path = str(tmp_path / "control.sock")
     with control_socket(path):
         with (
@@ -59,7 +59,7 @@ def test_one_that_is_in_use_is_left_alone(tmp_path: Path) -> None:
             client.connect(path)
 
 
-def test_one_whose_queue_is_full_is_in_use(tmp_path: Path) -> None:
+def test_a_socket_with_a_full_queue_is_in_use(tmp_path: Path) -> None:
     path = str(tmp_path / "control.sock")
     with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as one:
         busy.bind(path)
@@ -72,7 +72,7 @@ def test_one_whose_queue_is_full_is_in_use(tmp_path: Path) -> None:
             pass
 
 
-def test_a_file_in_its_place_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_at_the_path_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     path.write_text("mine")
     with (
@@ -96,7 +96,7 @@ def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 200, "file/control.sock"])
-def test_a_path_that_cannot_be_is_reported_in_a_sentence(
+def test_an_impossible_path_is_reported_in_a_sentence(
     name: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -107,7 +107,7 @@ def test_a_path_that_cannot_be_is_reported_in_a_sentence(
         pass
 
 
-def test_one_that_came_after_us_is_left_there(tmp_path: Path) -> None:
+def test_a_file_that_replaced_the_socket_is_not_removed(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with control_socket(str(path)):
         path.unlink()
@@ -116,7 +116,7 @@ def test_one_that_came_after_us_is_left_there(tmp_path: Path) -> None:
     assert path.exists()
 
 
-def test_without_a_daemon_there_is_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_daemon_is_reported_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "control.sock"
     with pytest.raises(NoDaemon, match="no daemon listens on"):
         Client(str(path)).get("/v1/state")
@@ -151,7 +151,7 @@ def without_requests(path: str) -> str:
 
 
 @pytest.mark.process
-async def test_another_user_is_kept_out_by_the_system(tmp_path: Path) -> None:
+async def test_permissions_keep_other_users_out(tmp_path: Path) -> None:
     skip_unless_root()
     async with asking(make_parts(), tmp_path):
         path = str(tmp_path / "run" / "control.sock")
@@ -161,7 +161,7 @@ async def test_another_user_is_kept_out_by_the_system(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-async def test_another_user_is_kept_out_even_where_the_system_lets_it_in(
+async def test_other_users_are_rejected_even_where_permissions_let_them_connect(
     tmp_path: Path,
 ) -> None:
     skip_unless_root()

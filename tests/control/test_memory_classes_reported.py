@@ -55,7 +55,7 @@ async def test_classes_are_reported_with_owners_and_meaning(tmp_path: Path) -> N
     }
 
 
-async def test_a_class_that_another_document_took_away_has_no_owners(
+async def test_a_class_removed_by_another_document_has_no_owners(
     tmp_path: Path,
 ) -> None:
     async with running_node(v2_host(tmp_path), MACHINE, SPEC) as node:

@@ -85,7 +85,7 @@ def said(annotations: dict[str, str], spec: str = SPEC) -> list[str]:
         ),
     ],
 )
-def test_what_is_set_of_memory_and_by_what(
+def test_memory_settings_are_listed_with_their_origin(
     annotations: dict[str, str], sentence: str
 ) -> None:
     (found,) = said(annotations)
@@ -93,7 +93,7 @@ def test_what_is_set_of_memory_and_by_what(
     assert found.startswith(sentence)
 
 
-def test_an_explanation_has_it() -> None:
+def test_an_explanation_lists_memory_settings() -> None:
     parts = make_parts(document=f"{HEAD}{SPEC}")
     pod = msgspec.structs.replace(parts.pod("web"), annotations={CLASS: "near"})
     parts.policy.run_pod_sandbox(pod)
@@ -107,7 +107,7 @@ def test_an_explanation_has_it() -> None:
     ]
 
 
-def test_a_file_of_its_own_goes_over_the_class() -> None:
+def test_an_annotation_for_a_file_overrides_the_class() -> None:
     assert said({QOS: "bronze", HIGH: "600M"}) == [
         f"memory class bronze, by annotation {QOS}: memory.swap.max max",
         f"memory, by annotation {HIGH}: memory.high 600M",
@@ -126,5 +126,7 @@ def test_a_file_of_its_own_goes_over_the_class() -> None:
         ),
     ],
 )
-def test_otherwise_nothing_is_said(annotations: dict[str, str], spec: str) -> None:
+def test_without_memory_settings_nothing_is_listed(
+    annotations: dict[str, str], spec: str
+) -> None:
     assert said(annotations, spec) == []

@@ -32,7 +32,7 @@ KNOWN = (WEB, LOGS, DB, DB_COPY, OTHER)
         pytest.param("shop/db", "redis", (), id="no container of the pod"),
     ],
 )
-def test_what_is_meant(
+def test_a_name_selects_its_container(
     pod: str, container: str, found: tuple[NamedContainer, ...]
 ) -> None:
     assert find(pod, container, KNOWN) == found
@@ -45,7 +45,9 @@ def test_what_is_meant(
         ("web", "g", "'g' matches logs, nginx; give a longer name"),
     ],
 )
-def test_what_may_be_meant_is_listed(pod: str, container: str, why: str) -> None:
+def test_an_ambiguous_name_lists_the_containers(
+    pod: str, container: str, why: str
+) -> None:
     with pytest.raises(RequestRefused) as raised:
         find(pod, container, KNOWN)
 

@@ -22,7 +22,9 @@ async def test_status_has_containers_and_no_pools(tmp_path: Path) -> None:
     assert "granted" not in render_status(state)
 
 
-async def test_explain_says_that_nothing_is_pinned(tmp_path: Path) -> None:
+async def test_explain_reports_that_the_policy_pins_no_container(
+    tmp_path: Path,
+) -> None:
     parts = make_parts(document=NONE)
     parts.run("a", 200)
     async with asking(parts, tmp_path) as client:

@@ -46,7 +46,7 @@ async def events(client: Client) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-async def test_places_are_shown_until_their_containers_come(
+async def test_reservations_are_shown_until_their_containers_are_created(
     tmp_path: Path, kind: str
 ) -> None:
     document = (

@@ -57,7 +57,7 @@ def cpus_of(running: RunningDaemon, workload: Workload) -> CpuSet:
 
 
 @TREES
-async def test_auto_says_once_that_the_runtime_updates_and_why(
+async def test_auto_logs_once_why_the_runtime_applies_updates(
     files: dict[str, str], procs: str, tmp_path: Path
 ) -> None:
     control = str(tmp_path / "control.sock")
@@ -87,7 +87,7 @@ async def test_auto_says_once_that_the_runtime_updates_and_why(
 
 
 @TREES
-async def test_cgroup_does_not_start_and_says_what_to_do(
+async def test_cgroup_does_not_start_on_read_only_cgroups_and_names_the_remedy(
     files: dict[str, str], procs: str, tmp_path: Path
 ) -> None:
     host = tmp_path / "host"

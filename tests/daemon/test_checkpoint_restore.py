@@ -80,7 +80,9 @@ def test_a_document_that_would_switch_is_not_taken(static: StateDir) -> None:
     assert policy.configuration.status.rejected == 1
 
 
-def test_where_it_may_the_other_policy_begins_anew(static: StateDir) -> None:
+def test_where_a_switch_is_allowed_the_other_policy_starts_empty(
+    static: StateDir,
+) -> None:
     policy = policy_of(TREE, DocumentSource.FILE)
     restore_checkpoint(static, policy, may_switch=True)
     policy.synchronize((POD,), (WEB,))
@@ -89,7 +91,7 @@ def test_where_it_may_the_other_policy_begins_anew(static: StateDir) -> None:
     assert list(policy.state.ledger.entries) == ["web"]
 
 
-def test_a_record_without_sense_is_set_aside_when_it_is_needed(
+def test_an_invalid_record_is_set_aside_at_the_synchronization(
     static: StateDir,
 ) -> None:
     policy = policy_of(document(0), DocumentSource.FILE)

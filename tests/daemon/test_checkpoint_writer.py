@@ -65,7 +65,7 @@ def state(tmp_path: Path) -> Iterator[StateDir]:
     opened.close()
 
 
-async def test_nothing_is_written_before_it_is_reported_what_runs(
+async def test_nothing_is_written_before_the_first_synchronization(
     node: Node, state: StateDir
 ) -> None:
     state.write(CHECKPOINT_NAME, "of an earlier process")
@@ -77,7 +77,7 @@ async def test_nothing_is_written_before_it_is_reported_what_runs(
     assert state.read(CHECKPOINT_NAME) == "of an earlier process"
 
 
-async def test_what_comes_alone_is_written_at_once(node: Node, state: StateDir) -> None:
+async def test_a_single_change_is_written_at_once(node: Node, state: StateDir) -> None:
     policy, keeper = node(state)
     policy.synchronize((), ())
     come(policy, "a")
@@ -93,7 +93,7 @@ async def test_what_comes_alone_is_written_at_once(node: Node, state: StateDir) 
 
 
 @pytest.mark.slow  # waits for real timers
-async def test_a_storm_is_written_now_and_then_and_at_its_end(
+async def test_many_changes_are_written_at_intervals_and_at_their_end(
     node: Node, state: StateDir
 ) -> None:
     policy, keeper = node(state)
@@ -109,7 +109,9 @@ async def test_a_storm_is_written_now_and_then_and_at_its_end(
     assert 2 <= keeper.writes <= 3 + seconds / 0.1
 
 
-async def test_an_end_writes_what_is_due(node: Node, state: StateDir) -> None:
+async def test_pending_changes_are_written_at_the_end(
+    node: Node, state: StateDir
+) -> None:
     policy, keeper = node(state)
     policy.synchronize((), ())
     await until(lambda: keeper.writes == 1)
@@ -130,7 +132,7 @@ class SlowDir(StateDir):
 
 
 @pytest.mark.slow  # waits for real timers
-async def test_a_slow_disk_holds_nothing_up(node: Node, tmp_path: Path) -> None:
+async def test_a_slow_disk_delays_no_request(node: Node, tmp_path: Path) -> None:
     state = SlowDir.open(str(tmp_path / "state"))
     policy, keeper = node(state)
     policy.synchronize((), ())
@@ -167,7 +169,7 @@ def mounted(*words: str) -> bool:
     return done.returncode == 0
 
 
-async def test_a_full_disk_is_reported_once_and_so_is_its_end(
+async def test_a_full_disk_and_its_end_are_logged_once_each(
     node: Node, small: Path
 ) -> None:
     state = StateDir.open(str(small))
@@ -191,7 +193,7 @@ async def test_a_full_disk_is_reported_once_and_so_is_its_end(
     assert logged[0]["why"] == f"{small}/{CHECKPOINT_NAME}: no space left on device"
 
 
-async def test_a_read_only_disk_keeps_nothing_from_being_served(
+async def test_requests_are_served_with_a_read_only_disk(
     node: Node, small: Path
 ) -> None:
     state = StateDir.open(str(small))
@@ -207,7 +209,7 @@ async def test_a_read_only_disk_keeps_nothing_from_being_served(
     assert list(policy.state.ledger.entries) == ["a"]
 
 
-async def test_what_has_to_be_on_the_disk_first_is_waited_for(
+async def test_a_caller_can_wait_for_the_write_of_its_change(
     node: Node, state: StateDir
 ) -> None:
     policy, keeper = node(state)
@@ -221,7 +223,7 @@ async def test_what_has_to_be_on_the_disk_first_is_waited_for(
     assert keeper.writes == writes
 
 
-async def test_a_write_that_fails_is_no_written_state(
+async def test_a_failed_write_does_not_count_as_written(
     node: Node, state: StateDir, tmp_path: Path
 ) -> None:
     policy, keeper = node(state)

@@ -52,7 +52,7 @@ async def create(node: HostNode, name: str) -> ContainerAdjustment:
     return await node.in_cgroup(Workload(name, QosClass.GUARANTEED, 1000), ASKS)
 
 
-async def test_classes_are_given_followed_and_taken_away(tmp_path: Path) -> None:
+async def test_classes_are_assigned_updated_and_removed(tmp_path: Path) -> None:
     async with host_node(tmp_path, PLAIN + CONTROL) as node:
         add_kernel(node.host)
         weight, tasks = node.host / WEIGHT, node.host / TASKS
@@ -94,9 +94,7 @@ ROOT = """\
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-async def test_the_root_group_gets_back_what_it_had(
-    tmp_path: Path, end: signal.Signals
-) -> None:
+async def test_the_root_group_is_restored(tmp_path: Path, end: signal.Signals) -> None:
     async with host_node(tmp_path, PLAIN + ROOT) as node:
         add_kernel(node.host)
         schemata = node.host / "sys/fs/resctrl/schemata"

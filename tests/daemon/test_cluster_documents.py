@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Path:
     return spool(tmp_path)
 
 
-def test_the_document_of_the_cluster_counts_from_the_start(
+def test_the_document_of_the_cluster_is_used_from_the_start(
     tmp_path: Path, folder: Path
 ) -> None:
     hand_over_configuration(folder, document(2), generation=7)
@@ -144,7 +144,9 @@ async def test_changes_are_followed(folder: Path) -> None:
 
 
 @pytest.mark.slow
-async def test_a_file_is_noticed_between_two_looks(folder: Path) -> None:
+async def test_a_new_file_is_read_without_waiting_for_the_next_poll(
+    folder: Path,
+) -> None:
     configuration = begun(spool=folder)
     configuration.cluster = ClusterDocuments(str(folder), poll=3600.0)
     async with followed(configuration):
@@ -163,7 +165,7 @@ async def test_a_file_is_noticed_between_two_looks(folder: Path) -> None:
         (" \n", "", ""),
     ],
 )
-async def test_an_invalid_document_leaves_the_old_one_in_force(
+async def test_an_invalid_document_leaves_the_previous_one_in_force(
     folder: Path, text: str, path: str, why: str
 ) -> None:
     hand_over_configuration(folder, document(1))
@@ -230,7 +232,7 @@ async def test_a_deleted_object_leaves_the_last_document(folder: Path) -> None:
         (lambda whole: whole.replace(b"spool 1", b"spool 2", 1), "version 2"),
     ],
 )
-async def test_a_torn_file_leaves_the_last_good_one(
+async def test_a_truncated_file_leaves_the_last_good_one_in_force(
     folder: Path, spoil: Callable[[bytes], bytes], why: str
 ) -> None:
     hand_over_configuration(folder, document(1))
@@ -267,7 +269,7 @@ async def test_a_folder_that_goes_leaves_all_in_force(folder: Path) -> None:
     assert away == ("1", 0.0)
 
 
-async def test_the_last_accepted_one_counts_at_the_next_start(
+async def test_the_last_accepted_document_is_used_at_the_next_start(
     tmp_path: Path, folder: Path
 ) -> None:
     state = StateDir.open(str(tmp_path / "state"))
@@ -350,7 +352,7 @@ def create_two_containers(configuration: DaemonConfiguration) -> None:
         configuration.policy.create_container(pod, container)
 
 
-async def test_a_dry_run_reports_what_would_change_and_changes_nothing(
+async def test_a_dry_run_reports_the_changes_and_applies_none(
     folder: Path,
 ) -> None:
     hand_over_configuration(folder, document(0))
@@ -385,7 +387,7 @@ async def test_a_dry_run_reports_what_would_change_and_changes_nothing(
     assert reserved(configuration) == "1"
 
 
-async def test_a_dry_run_has_an_event_and_each_container_it_would_change(
+async def test_a_dry_run_has_an_event_and_one_for_each_changed_container(
     folder: Path,
 ) -> None:
     hand_over_configuration(folder, document(0))

@@ -108,7 +108,7 @@ def known(node: DaemonConfiguration) -> object:
 
 
 @given(STEPS)
-def test_what_is_refused_leaves_no_trace(steps: list[Step]) -> None:
+def test_a_refused_document_changes_nothing(steps: list[Step]) -> None:
     node, other = begun(), begun()
     rejected = 0
     for number, step in enumerate(steps):
@@ -131,7 +131,7 @@ def test_what_is_refused_leaves_no_trace(steps: list[Step]) -> None:
     assert (status.generation, status.sha256) == (clean.generation, clean.sha256)
 
 
-def test_what_is_in_force_is_reported() -> None:
+def test_the_document_in_force_is_reported() -> None:
     node = begun()
     began = status_of(node)
     hand_over(node, document(1))
@@ -156,7 +156,7 @@ def test_what_is_in_force_is_reported() -> None:
     assert now.error.why.startswith("$.spec.preservedResources: unknown key")
 
 
-def test_the_same_text_again_changes_nothing_but_where_it_is_from() -> None:
+def test_the_same_text_again_changes_only_its_source() -> None:
     node = begun()
     hand_over(node, document(1))
     before, state = status_of(node), node.policy.state
@@ -184,7 +184,7 @@ class Calls:
 
 
 @pytest.mark.parametrize(("by", "calls"), [("the runtime", 0), ("the operator", 1)])
-async def test_a_runtime_that_hands_a_text_over_is_reported_when_it_says_what_runs(
+async def test_updates_of_a_document_from_the_runtime_follow_the_synchronize(
     by: str, calls: int
 ) -> None:
     node, sent = begun(), Calls()
@@ -212,7 +212,7 @@ def switching(*, may_switch: bool) -> ActiveConfiguration:
     return policy.configuration
 
 
-def test_another_kind_may_follow_or_not() -> None:
+def test_another_kind_is_accepted_unless_switches_are_disabled() -> None:
     may, may_not = switching(may_switch=True), switching(may_switch=False)
     may.offer(Document(document(1), DocumentSource.RUNTIME))
     with pytest.raises(ResmgrError) as refused:
@@ -230,7 +230,7 @@ def test_another_kind_may_follow_or_not() -> None:
     )
 
 
-def test_what_has_placed_nothing_yet_may_be_of_another_kind() -> None:
+def test_before_the_first_placement_another_kind_is_accepted() -> None:
     node = begun(disable_policy_switch=True)
     hand_over(node, document(1, "BalloonsPolicy"))
 

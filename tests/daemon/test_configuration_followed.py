@@ -102,7 +102,7 @@ async def test_a_mounted_config_map_is_followed(tmp_path: Path) -> None:
     assert status_of(configuration).rejected == 0
 
 
-async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
+async def test_a_removed_file_leaves_its_document_in_force(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)
     async with followed(configuration):
@@ -128,7 +128,7 @@ async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
         pytest.param(document(1)[:70], "line ", id="half of it"),
     ],
 )
-async def test_what_is_wrong_now_is_read_again_when_it_changes(
+async def test_an_invalid_file_is_read_again_when_it_changes(
     tmp_path: Path, text: str, said: str
 ) -> None:
     path = write(tmp_path / "my.yaml", document(1))
@@ -158,7 +158,7 @@ async def test_a_file_is_not_read_while_it_is_written(tmp_path: Path) -> None:
     assert status_of(configuration).rejected == 0
 
 
-async def test_a_file_that_never_rests_is_read_all_the_same(tmp_path: Path) -> None:
+async def test_a_file_that_changes_all_the_time_is_read(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)
 
@@ -171,7 +171,9 @@ async def test_a_file_that_never_rests_is_read_all_the_same(tmp_path: Path) -> N
         await restless()
 
 
-async def test_the_fallback_is_followed_until_there_is_another(tmp_path: Path) -> None:
+async def test_the_fallback_is_followed_until_another_document_is_in_force(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(None, path)
     async with followed(configuration):
@@ -186,7 +188,7 @@ async def test_the_fallback_is_followed_until_there_is_another(tmp_path: Path) -
         await configuration.reload()
 
 
-async def test_a_signal_has_it_read_at_once(tmp_path: Path) -> None:
+async def test_sighup_reads_the_file_at_once(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)
     following = asyncio.create_task(configuration.follow(3600))
@@ -200,7 +202,7 @@ async def test_a_signal_has_it_read_at_once(tmp_path: Path) -> None:
     assert status_of(configuration).generation == 2
 
 
-async def test_a_signal_where_there_is_no_file_is_answered_in_the_log() -> None:
+async def test_sighup_without_a_file_is_logged() -> None:
     configuration = begun()
     async with followed(configuration):
         with capture_logs() as lines:
@@ -210,7 +212,7 @@ async def test_a_signal_where_there_is_no_file_is_answered_in_the_log() -> None:
     assert [line["event"] for line in lines] == ["configuration.not-reloaded"]
 
 
-async def test_reload_reports_what_is_wrong(tmp_path: Path) -> None:
+async def test_a_failed_reload_reports_the_reason(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(1))
     configuration = begun(path)
     write(path, BAD)
@@ -265,7 +267,7 @@ async def test_a_mistake_is_counted_once(tmp_path: Path) -> None:
     assert status_of(configuration).rejected == 1
 
 
-async def test_a_hundred_reloads_at_once_end_with_what_is_there(
+async def test_a_hundred_concurrent_reloads_apply_the_present_file(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path / "my.yaml", document(1))

@@ -146,7 +146,9 @@ def installed(tmp_path: Path, text: str) -> RuntimeOptions:
     )
 
 
-async def test_a_document_of_the_runtime_outlives_its_mistakes(tmp_path: Path) -> None:
+async def test_a_document_of_the_runtime_stays_in_force_after_invalid_ones(
+    tmp_path: Path,
+) -> None:
     found = {}
     stories = {"good": tree(2), "bad": BAD, "gone": "", "bad again": BAD}
     for what, text in stories.items():
@@ -183,7 +185,7 @@ def cached(tmp_path: Path) -> Path:
     return tmp_path / "state" / CACHE_NAME
 
 
-def test_what_is_cached_can_be_dropped(tmp_path: Path) -> None:
+def test_the_cached_document_can_be_reset(tmp_path: Path) -> None:
     path = cached(tmp_path)
     for _ in range(2):
         done = nri_resmgr("run", "--reset-config", "--state-dir", path.parent)
@@ -191,7 +193,9 @@ def test_what_is_cached_can_be_dropped(tmp_path: Path) -> None:
         assert (done.returncode, path.exists()) == (0, False)
 
 
-def test_what_is_cached_is_not_dropped_below_a_daemon(tmp_path: Path) -> None:
+def test_the_cached_document_cannot_be_reset_while_a_daemon_runs(
+    tmp_path: Path,
+) -> None:
     path = cached(tmp_path)
     state = StateDir.open(str(path.parent))
     state.lock()
@@ -202,7 +206,7 @@ def test_what_is_cached_is_not_dropped_below_a_daemon(tmp_path: Path) -> None:
     assert f"{path.parent} is in use by process" in done.stderr
 
 
-def test_two_files_are_one_too_many(tmp_path: Path) -> None:
+def test_configuration_file_and_fallback_exclude_each_other(tmp_path: Path) -> None:
     path = write(tmp_path / "my.yaml", document(0))
     done = nri_resmgr(
         *("run", "--config-file", path, "--fallback-config", path),

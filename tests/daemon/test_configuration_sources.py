@@ -124,14 +124,14 @@ async def test_precedence(
     assert (status_of(configuration).source, reserved(configuration)) == (source, cpu)
 
 
-def test_only_one_of_the_two_files_can_be_named(tmp_path: Path) -> None:
+def test_configuration_file_and_fallback_exclude_each_other(tmp_path: Path) -> None:
     with pytest.raises(TwoConfigFiles):
         begun(tmp_path / "one.yaml", tmp_path / "other.yaml")
 
 
 @pytest.mark.parametrize("text", [BAD, UNFIT, "a: [", document(1, "NoPolicy")])
 @pytest.mark.parametrize("which", ["file", "fallback"])
-def test_a_bad_file_is_refused_by_its_name(
+def test_an_invalid_file_is_refused_with_its_path(
     tmp_path: Path, which: str, text: str
 ) -> None:
     path = write(tmp_path / "my.yaml", text)
@@ -140,7 +140,7 @@ def test_a_bad_file_is_refused_by_its_name(
         begun(path) if which == "file" else begun(None, path)
 
 
-def test_a_missing_fallback_is_refused_where_it_counts(
+def test_a_missing_fallback_is_refused_unless_a_document_is_cached(
     tmp_path: Path, state: StateDir
 ) -> None:
     with pytest.raises(UnreadableFile):
@@ -157,7 +157,9 @@ async def caching(configuration: DaemonConfiguration) -> None:
     task.cancel()
 
 
-async def test_what_was_accepted_counts_at_the_next_start(state: StateDir) -> None:
+async def test_the_last_accepted_document_is_used_at_the_next_start(
+    state: StateDir,
+) -> None:
     first = begun(state=state)
     hand_over(first, TEXT)
     hand_over(first, BAD)
@@ -170,7 +172,9 @@ async def test_what_was_accepted_counts_at_the_next_start(state: StateDir) -> No
     assert (status_of(second).cached, status_of(second).generation) == (False, 1)
 
 
-async def test_nothing_is_cached_beside_a_file(tmp_path: Path, state: StateDir) -> None:
+async def test_with_a_configuration_file_nothing_is_cached(
+    tmp_path: Path, state: StateDir
+) -> None:
     cache(state, CACHED)
     configuration = begun(write(tmp_path / "my.yaml", FILE), state=state)
     with capture_logs() as lines:
@@ -265,7 +269,7 @@ def test_a_cache_cut_anywhere_is_never_taken(state: StateDir) -> None:
         assert reserved(begun(state=state)) == "default"
 
 
-def test_what_cannot_be_cached_counts_all_the_same(tmp_path: Path) -> None:
+def test_a_document_that_cannot_be_cached_is_in_force(tmp_path: Path) -> None:
     state = StateDir.open(str(tmp_path / "state"))
     (tmp_path / "state" / f".{CACHE_NAME}.new").mkdir()
 
@@ -285,7 +289,7 @@ def test_what_cannot_be_cached_counts_all_the_same(tmp_path: Path) -> None:
     assert events.count("part.failed") == 1
 
 
-def test_a_text_replaces_what_was_put_in_force_past_all_documents() -> None:
+def test_a_repeated_text_replaces_a_configuration_set_directly() -> None:
     configuration = begun()
     hand_over(configuration, document(1))
     reconfigure(configuration.policy, parse_config(document(2)))
@@ -294,7 +298,9 @@ def test_a_text_replaces_what_was_put_in_force_past_all_documents() -> None:
     assert reserved(configuration) == "1"
 
 
-async def test_the_text_of_last_time_is_built_before_it_comes(state: StateDir) -> None:
+async def test_the_cached_document_is_built_before_the_runtime_sends_it(
+    state: StateDir,
+) -> None:
     cache(state, document(3))
     started = begun(state=state, launched=True)
     built = started.policy.policy

@@ -56,7 +56,7 @@ async def ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return await asyncio.to_thread(nri_resmgr, *words, env=env)
 
 
-async def test_every_command_gets_its_answer(tmp_path: Path) -> None:
+async def test_every_command_is_answered(tmp_path: Path) -> None:
     async with at_work(tmp_path):
         status = await ask(tmp_path, "status")
         state = await ask(tmp_path, "status", "-o", "json")
@@ -150,7 +150,9 @@ async def test_a_forced_reload_may_take_exclusive_cpus(tmp_path: Path) -> None:
     assert "exclusive" not in after.stdout.partition("decided")[2].partition("\n")[0]
 
 
-async def test_a_daemon_that_is_killed_leaves_room_for_the_next(tmp_path: Path) -> None:
+async def test_the_next_daemon_replaces_the_socket_of_a_killed_one(
+    tmp_path: Path,
+) -> None:
     async with at_work(tmp_path) as running:
         running.process.kill()
         await running.process.wait()
@@ -166,7 +168,7 @@ async def test_a_daemon_that_is_killed_leaves_room_for_the_next(tmp_path: Path) 
     assert beside.returncode == 0
 
 
-async def test_one_that_ends_takes_its_socket_along(tmp_path: Path) -> None:
+async def test_a_daemon_removes_its_socket_at_its_end(tmp_path: Path) -> None:
     async with at_work(tmp_path) as running:
         running.process.send_signal(signal.SIGTERM)
         await running.process.wait()
@@ -188,7 +190,7 @@ async def test_without_a_control_socket_containers_are_placed_all_the_same(
     assert "choose another --control-socket" in line["why"]
 
 
-async def test_top_draws_on_a_terminal_until_q_and_leaves_it_as_it_was(
+async def test_top_draws_on_a_terminal_until_q_and_restores_it(
     tmp_path: Path,
 ) -> None:
     async with at_work(tmp_path):

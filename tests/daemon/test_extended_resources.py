@@ -159,7 +159,7 @@ async def test_lists_of_cmk(tmp_path: Path, kubelet: DevicePluginManager) -> Non
     assert "nri-resmgr.policy=StaticPoolsPolicy\n" in features
 
 
-async def test_without_a_kubelet_status_says_what_is_missing(tmp_path: Path) -> None:
+async def test_without_a_kubelet_status_shows_the_reason(tmp_path: Path) -> None:
     async with running(tmp_path, STATIC) as daemon:
         await daemon.line("device-plugin.not-registered")
         await create(daemon, "web", 2)

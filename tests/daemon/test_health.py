@@ -41,11 +41,13 @@ class Requests:
         ),
     ],
 )
-def test_sickness(age: float, busy: float, expected: str) -> None:
+def test_liveness_follows_heartbeat_and_running_requests(
+    age: float, busy: float, expected: str
+) -> None:
     assert liveness_problem(OldHeartbeat(age), Requests(busy)) == expected
 
 
-def test_a_lost_part_is_sickness() -> None:
+def test_a_lost_part_fails_the_liveness_probe() -> None:
     @attrs.frozen
     class Parts:
         """Parts with these problems."""
@@ -75,12 +77,14 @@ def test_a_lost_part_is_sickness() -> None:
         ),
     ],
 )
-def test_unreadiness(state: SessionState, why: str, expected: str) -> None:
+def test_readiness_follows_the_session(
+    state: SessionState, why: str, expected: str
+) -> None:
     assert readiness_problem(state, why) == expected
 
 
 @pytest.mark.slow  # waits for real timers
-async def test_a_heartbeat_feels_what_blocks_the_loop() -> None:
+async def test_a_heartbeat_measures_how_long_the_loop_is_blocked() -> None:
     heart = Heartbeat()
     beating = asyncio.create_task(heart.beat())
     await asyncio.sleep(until_tick(1.0) + 0.95)  # it beats with the seconds
@@ -109,7 +113,7 @@ def test_an_endpoint_is_read_and_written(text: str, expected: HttpEndpoint) -> N
     assert read_endpoint("--http-endpoint", str(expected)) == expected
 
 
-def test_an_endpoint_without_an_address_is_of_localhost_only() -> None:
+def test_an_endpoint_without_an_address_listens_on_localhost_only() -> None:
     with read_endpoint("--http-endpoint", ":0").listen() as listener:
         port = listener.getsockname()[1]
         with socket.create_connection(("127.0.0.1", port), timeout=5):
@@ -118,7 +122,7 @@ def test_an_endpoint_without_an_address_is_of_localhost_only() -> None:
             socket.create_connection(("127.0.0.2", port), timeout=5).close()
 
 
-def test_two_colons_are_every_address() -> None:
+def test_two_colons_stand_for_every_address() -> None:
     with read_endpoint("--http-endpoint", "[::]:0").listen() as listener:
         port = listener.getsockname()[1]
         for address in ("127.0.0.1", "127.0.0.2"):

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.process
 CLAIM = json.dumps({"claim": ["*eth0*"], "mask": ["*"]})
 
 
-async def test_cpus_are_in_the_class_of_what_has_them(tmp_path: Path) -> None:
+async def test_cpus_have_the_class_of_their_container(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, node.running():
         await node.becomes(quiet())
         await node.pod("web", 2)
@@ -39,7 +39,7 @@ async def test_cpus_are_in_the_class_of_what_has_them(tmp_path: Path) -> None:
         await node.becomes(quiet())
 
 
-async def test_an_orderly_end_leaves_the_host_as_it_was(tmp_path: Path) -> None:
+async def test_an_orderly_end_restores_the_host(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node:
         async with node.running():
             await node.pod("web", 2, {IRQ_KEY: CLAIM})
@@ -50,7 +50,7 @@ async def test_an_orderly_end_leaves_the_host_as_it_was(tmp_path: Path) -> None:
         assert not (tmp_path / "state" / "host-changes").exists()
 
 
-async def test_what_was_killed_knows_what_the_host_was_like(tmp_path: Path) -> None:
+async def test_after_a_kill_the_original_settings_are_known(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node:
         async with node.running() as process:
             await node.pod("web", 2)
@@ -64,7 +64,9 @@ async def test_what_was_killed_knows_what_the_host_was_like(tmp_path: Path) -> N
         assert node.changed() == {}
 
 
-async def test_what_nothing_wants_after_a_kill_is_put_back(tmp_path: Path) -> None:
+async def test_after_a_kill_settings_no_longer_needed_are_restored(
+    tmp_path: Path,
+) -> None:
     async with host_node(tmp_path, TREE) as node:
         async with node.running() as process:
             await node.pod("web", 2, {IRQ_KEY: CLAIM})
@@ -78,7 +80,7 @@ async def test_what_nothing_wants_after_a_kill_is_put_back(tmp_path: Path) -> No
             await node.becomes({})
 
 
-async def test_another_document_and_another_policy_count_at_once(
+async def test_another_document_and_another_policy_are_applied_at_once(
     tmp_path: Path,
 ) -> None:
     async with host_node(tmp_path, TREE) as node, node.running():
@@ -114,7 +116,7 @@ async def test_an_interrupt_that_may_not_be_moved_is_denied(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.01, 0.03, 0.1])
-async def test_a_kill_at_any_moment_leaves_nothing_for_ever(
+async def test_after_a_kill_at_any_moment_the_next_start_restores_the_host(
     tmp_path: Path, seconds: float
 ) -> None:
     async with host_node(tmp_path, TREE) as node:
@@ -130,7 +132,7 @@ async def test_a_kill_at_any_moment_leaves_nothing_for_ever(
             await node.becomes({})
 
 
-async def test_in_a_dry_run_it_is_only_said(tmp_path: Path) -> None:
+async def test_a_dry_run_only_logs_the_changes(tmp_path: Path) -> None:
     async with host_node(tmp_path, TREE) as node, node.running("--dry-run"):
         said = await node.says("host.would-change")
 
@@ -138,7 +140,9 @@ async def test_in_a_dry_run_it_is_only_said(tmp_path: Path) -> None:
         assert node.changed() == {}
 
 
-async def test_without_a_state_directory_it_is_only_said(tmp_path: Path) -> None:
+async def test_without_a_state_directory_settings_are_not_applied(
+    tmp_path: Path,
+) -> None:
     async with host_node(tmp_path, TREE) as node, node.running("--state-dir", ""):
         said = await node.says("host.not-applied")
 

@@ -8,7 +8,7 @@ from nri_resmgr.host.knobs import journal as knob_journal
 from nri_resmgr.host.speed_select import journal as sst_journal
 
 
-def test_these_are_the_files_of_those_that_change_the_host() -> None:
+def test_the_journals_of_all_host_settings_are_listed() -> None:
     # Named twice, so that a daemon that changes nothing imports none of them.
     kept = (knob_journal.NAME, sst_journal.NAME, irqbalance.MARK)
 

@@ -146,7 +146,7 @@ async def handed_over(client: Client) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_whatever_is_in_the_folder_is_named_and_nothing_waits_for_it(
+async def test_any_content_of_the_folder_is_named_and_delays_nothing(
     tmp_path: Path,
 ) -> None:
     folder, socket = spool(tmp_path), str(tmp_path / "run/control.sock")

@@ -61,7 +61,9 @@ async def metrics(running: RunningDaemon) -> dict[str, float]:
     return {name: float(value) for name, _, value in pairs}
 
 
-async def test_what_happens_shows_in_the_metrics(running: RunningDaemon) -> None:
+async def test_placements_and_refusals_are_counted_in_metrics(
+    running: RunningDaemon,
+) -> None:
     await running.place(Workload("own", QosClass.GUARANTEED, 2000))
     await running.place(Workload("many", QosClass.BURSTABLE, 500))
     with pytest.raises(PluginRefused):
@@ -149,12 +151,16 @@ async def test_health_is_reported(running: RunningDaemon) -> None:
     }
 
 
-async def test_nothing_can_change_anything(running: RunningDaemon) -> None:
+async def test_metrics_accept_no_method_that_changes_anything(
+    running: RunningDaemon,
+) -> None:
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         assert await asked(running, "/metrics", method) == (405, "only GET, HEAD\n")
 
 
-async def test_without_a_runtime_it_is_alive_and_not_ready(tmp_path: Path) -> None:
+async def test_without_a_runtime_the_daemon_is_alive_and_not_ready(
+    tmp_path: Path,
+) -> None:
     async with daemon(tmp_path, MACHINE, *ENDPOINT) as running:
         await running.line("http.listening")
         await running.runtime.stop()
@@ -172,7 +178,7 @@ async def test_without_a_runtime_it_is_alive_and_not_ready(tmp_path: Path) -> No
     assert (found["nri_resmgr_connected"], found["nri_resmgr_sessions_total"]) == (0, 1)
 
 
-async def test_a_port_that_is_taken_is_waited_for(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_retried(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         endpoint = f"127.0.0.1:{other.getsockname()[1]}"
         async with daemon(tmp_path, MACHINE, "--http-endpoint", endpoint) as running:
@@ -199,7 +205,7 @@ def let_the_kubelet_pin(root: Path) -> None:
     (folder / "cpu_manager_state").write_text('{"policyName": "static"}')
 
 
-async def test_a_kubelet_that_pins_is_loudly_reported(tmp_path: Path) -> None:
+async def test_a_kubelet_that_pins_is_logged_and_counted(tmp_path: Path) -> None:
     before = let_the_kubelet_pin
     async with daemon(tmp_path, MACHINE, *ENDPOINT, before=before) as running:
         line = await running.line("kubelet.manager-conflict")
@@ -209,7 +215,7 @@ async def test_a_kubelet_that_pins_is_loudly_reported(tmp_path: Path) -> None:
     assert found['nri_resmgr_kubelet_manager{manager="cpu",policy="static"}'] == 1
 
 
-async def test_a_kubelet_is_reported_whose_files_cannot_be_seen(
+async def test_a_kubelet_is_reported_although_its_files_are_not_visible(
     tmp_path: Path,
 ) -> None:
     """As from a pod: its requests show its static manager."""

@@ -95,7 +95,7 @@ async def start(node: HostNode, name: str, *, without: str = "") -> None:
     await node.runtime.start_container(name)
 
 
-async def test_cpus_of_a_container_are_as_it_asks(tmp_path: Path) -> None:
+async def test_cpus_of_a_container_have_the_requested_settings(tmp_path: Path) -> None:
     asked = {
         "irq-load-balancing.crio.io": "disable",
         "cpu-c-states.crio.io": "disable",
@@ -123,7 +123,9 @@ async def test_housekeeping_keeps_interrupts_on_the_first_core(tmp_path: Path) -
         await node.becomes({NIC: "0,2,4,6", DISK: "0,2,4,6", DEFAULT: "00000055"})
 
 
-async def test_cgroups_are_as_a_container_asks(tmp_path: Path) -> None:
+async def test_cgroups_of_a_container_have_the_requested_settings(
+    tmp_path: Path,
+) -> None:
     asked = {
         "cpu-quota.crio.io": "disable",
         "cpu-load-balancing.crio.io": "disable",
@@ -144,7 +146,7 @@ async def test_cgroups_are_as_a_container_asks(tmp_path: Path) -> None:
         assert node.changed() == {}
 
 
-async def test_annotations_need_leave(tmp_path: Path) -> None:
+async def test_annotations_have_to_be_permitted(tmp_path: Path) -> None:
     asked = {
         "cpu-quota.crio.io": "disable",
         "irq-load-balancing.crio.io": "disable",
@@ -168,7 +170,7 @@ async def test_annotations_need_leave(tmp_path: Path) -> None:
         await node.becomes({})
 
 
-async def test_after_a_kill_the_pod_has_its_quota_again(tmp_path: Path) -> None:
+async def test_after_a_kill_the_quota_of_the_pod_is_restored(tmp_path: Path) -> None:
     asked = {
         "cpu-quota.crio.io": "disable",
         "cpu-load-balancing.crio.io": "disable",
@@ -200,7 +202,7 @@ async def test_balloons_have_no_shared_cpus_beside_their_own(tmp_path: Path) -> 
             await node.pod("web", 1, {"cpu-shared.crio.io/web": "enable"})
 
 
-async def test_a_partition_in_vain_is_reported(tmp_path: Path) -> None:
+async def test_an_ineffective_partition_is_reported(tmp_path: Path) -> None:
     asked = {"cpu-load-balancing.crio.io": "disable"}
 
     def old_kernel(files: dict[str, str]) -> None:
@@ -219,7 +221,7 @@ async def test_a_partition_in_vain_is_reported(tmp_path: Path) -> None:
         assert log.read_text().count("isolation.ineffective") == 1
 
 
-async def test_cgroups_follow_as_soon_as_they_are_there(tmp_path: Path) -> None:
+async def test_cgroups_are_set_as_soon_as_they_exist(tmp_path: Path) -> None:
     asked = {"cpu-quota.crio.io": "disable", "cpu-c-states.crio.io": "disable"}
     at_once = {latency(2): "n/a", latency(6): "n/a"}
     async with host_node(tmp_path, ALLOWED, more) as node, node.running():

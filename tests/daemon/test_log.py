@@ -102,7 +102,7 @@ async def test_a_signal_turns_debug_of_everything_on_and_off(tmp_path: Path) -> 
     assert reported == [True, False]
 
 
-async def test_a_log_that_was_rotated_is_begun_anew(tmp_path: Path) -> None:
+async def test_a_rotated_log_is_reopened(tmp_path: Path) -> None:
     async with daemon(tmp_path, MACHINE) as running:
         await running.place(OWN)
         await running.line("container.placed")
@@ -114,7 +114,7 @@ async def test_a_log_that_was_rotated_is_begun_anew(tmp_path: Path) -> None:
     assert '"container.placed"' in (tmp_path / "log.1").read_text()
 
 
-async def test_a_full_disk_stops_no_answer(tmp_path: Path) -> None:
+async def test_a_full_disk_delays_no_reply(tmp_path: Path) -> None:
     async with daemon(tmp_path, MACHINE, "--log-to", "/dev/full") as running:
         await running.place(OWN)
 
@@ -164,7 +164,7 @@ async def metrics(address: str) -> dict[str, float]:
     return {name: float(number) for name, _, number in found}
 
 
-async def test_a_reader_that_stops_costs_no_answer_and_lines_are_reported(
+async def test_a_stuck_log_reader_delays_no_reply_and_lost_lines_are_counted(
     tmp_path: Path, stuck: StuckPipe
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -196,7 +196,7 @@ async def test_a_reader_that_stops_costs_no_answer_and_lines_are_reported(
     assert "session.registered" in events  # the first lines are kept
 
 
-async def test_a_reader_that_stops_does_not_keep_it_from_its_end(
+async def test_a_stuck_log_reader_does_not_delay_the_end(
     tmp_path: Path, stuck: StuckPipe
 ) -> None:
     flags = ("--log-to", "stderr", "--log-debug", "*")
@@ -210,7 +210,7 @@ async def test_a_reader_that_stops_does_not_keep_it_from_its_end(
     assert stuck.lines() == []
 
 
-def test_a_reason_that_nothing_reads_does_not_keep_it_from_its_end(
+def test_an_error_message_that_nothing_reads_does_not_delay_the_end(
     stuck: StuckPipe,
 ) -> None:
     """The sentence of an error goes to standard error as well."""
@@ -244,7 +244,7 @@ def test_a_reason_that_nothing_reads_does_not_keep_it_from_its_end(
         ),
     ],
 )
-def test_a_log_that_cannot_be_is_refused_before_the_start(
+def test_an_impossible_log_is_refused_before_the_start(
     flags: tuple[str, ...], sentence: str
 ) -> None:
     done = nri_resmgr("run", *flags)

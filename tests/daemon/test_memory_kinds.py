@@ -41,7 +41,7 @@ def test_a_mistake_is_reported(text: str, sentence: str) -> None:
 
 
 @pytest.mark.process
-def test_the_machine_is_shown_with_them(tmp_path: Path) -> None:
+def test_the_machine_is_shown_with_the_given_kinds(tmp_path: Path) -> None:
     root = str(tmp_path / "host")
     nri_resmgr("topology", "--machine", "1s1n2c1t cxl=1x4Gi", "sysfs", root)
 

@@ -67,7 +67,9 @@ async def test_the_next_daemon_takes_partitions_over(tmp_path: Path) -> None:
             await until(lambda: above(node) == ["7", ""], within=8)
 
 
-async def test_what_a_crash_has_left_of_a_container_is_removed(tmp_path: Path) -> None:
+async def test_after_a_crash_partitions_of_removed_containers_are_removed(
+    tmp_path: Path,
+) -> None:
     async with host_node(tmp_path, DOCUMENT, with_cpusets) as node:
         async with node.running() as process:
             folder = await begin(node, "web")

@@ -161,7 +161,7 @@ async def test_no_client_of_the_metrics_or_of_health_fails_a_probe(
 
 @pytest.mark.parametrize("number", [40, 400])
 @pytest.mark.parametrize("misbehave", EVERY, ids=NAMES)
-async def test_no_idle_client_locks_the_control_socket(
+async def test_idle_clients_do_not_block_the_control_socket(
     running: RunningDaemon, tmp_path: Path, number: int, misbehave: Misbehaviour
 ) -> None:
     path = str(tmp_path / "run" / "control.sock")
@@ -175,7 +175,7 @@ async def test_no_idle_client_locks_the_control_socket(
     await until_as_few(running, before)
 
 
-async def test_without_descriptors_it_neither_spins_nor_stops_to_listen(
+async def test_without_free_descriptors_the_server_waits_and_recovers(
     running: RunningDaemon,
 ) -> None:
     """The probe fails only as long as no descriptor is free."""
@@ -247,7 +247,7 @@ async def test_metrics_are_not_at_the_port_of_the_probes(
     assert await asked(health, "/metrics", TIMEOUT) == 404
 
 
-async def test_the_port_of_the_metrics_is_not_waited_for(tmp_path: Path) -> None:
+async def test_a_busy_metrics_port_does_not_delay_the_start(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = f"127.0.0.1:{other.getsockname()[1]}"
         flags = ("--http-endpoint", taken, "--health-endpoint", "127.0.0.1:0")

@@ -59,7 +59,7 @@ async def ask(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return await asyncio.to_thread(nri_resmgr, "rebalance", *words, env=env)
 
 
-async def test_they_move_at_request(tmp_path: Path) -> None:
+async def test_containers_move_at_request(tmp_path: Path) -> None:
     async with at_work(tmp_path) as running:
         tried = await ask(tmp_path, "--dry-run")
         first = await ask(tmp_path, "--at-most", "1")
@@ -91,7 +91,7 @@ async def test_they_move_at_request(tmp_path: Path) -> None:
     assert [line["updates"] for line in lines] == [1, 1]
 
 
-async def test_they_move_by_themselves(tmp_path: Path) -> None:
+async def test_containers_move_at_intervals(tmp_path: Path) -> None:
     spec = "{rebalance: {interval: 1s, atMost: 1}}"
     async with at_work(tmp_path, spec=spec) as running:
         first = await running.line("node.rebalanced")
@@ -100,7 +100,7 @@ async def test_they_move_by_themselves(tmp_path: Path) -> None:
     assert (first["updates"], second["updates"]) == (1, 1)
 
 
-async def test_a_policy_that_moves_none_says_so(tmp_path: Path) -> None:
+async def test_a_policy_without_rebalancing_refuses_the_command(tmp_path: Path) -> None:
     async with at_work(tmp_path, "NonePolicy"):
         done = await ask(tmp_path)
 

@@ -29,7 +29,7 @@ async def place_all(some: Node) -> dict[str, str]:
     return some.cpus()
 
 
-async def test_what_was_killed_knows_all_again(tmp_path: Path) -> None:
+async def test_after_a_kill_all_placements_are_restored(tmp_path: Path) -> None:
     async with node(tmp_path) as some:
         async with some.daemon() as process:
             before = await place_all(some)
@@ -66,7 +66,7 @@ async def test_a_container_comes_back_to_the_place_before_the_kill(
     assert (place, back) == ("1", "1")
 
 
-async def test_an_orderly_end_writes_what_is_left(tmp_path: Path) -> None:
+async def test_an_orderly_end_writes_pending_changes(tmp_path: Path) -> None:
     async with node(tmp_path) as some, some.daemon():
         before = await place_all(some)  # within the interval between writes
 
@@ -100,7 +100,7 @@ Spoil = Callable[[Path], object]
         ),
     ],
 )
-async def test_what_makes_no_sense_is_set_aside(
+async def test_an_invalid_checkpoint_is_set_aside(
     tmp_path: Path, spoil: Spoil, why: str
 ) -> None:
     async with node(tmp_path) as some:
@@ -129,7 +129,7 @@ async def test_two_at_once_are_refused(tmp_path: Path) -> None:
     assert found == [(1, sentence)] * 2
 
 
-async def test_a_dry_run_beside_it_leaves_its_state_alone(tmp_path: Path) -> None:
+async def test_a_dry_run_writes_no_state(tmp_path: Path) -> None:
     async with node(tmp_path) as some, some.daemon("--dry-run"):
         await some.come(LOG)
 
@@ -146,7 +146,9 @@ async def test_a_policy_is_reset(tmp_path: Path) -> None:
     assert (before, status, some.checkpoint.exists()) == (True, 0, False)
 
 
-async def test_another_policy_begins_with_where_containers_run(tmp_path: Path) -> None:
+async def test_another_policy_starts_from_the_pins_of_running_containers(
+    tmp_path: Path,
+) -> None:
     static = tmp_path / "static.yaml"
     static.write_text(
         "apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\n"
@@ -183,7 +185,9 @@ async def test_a_state_of_another_ends_the_start(tmp_path: Path) -> None:
                 pass
 
 
-async def test_where_nothing_can_be_kept_containers_are_served(tmp_path: Path) -> None:
+async def test_without_a_usable_state_directory_containers_are_served(
+    tmp_path: Path,
+) -> None:
     async with (
         node(tmp_path) as some,
         some.daemon("--state-dir", "/proc/no/state"),
@@ -194,7 +198,7 @@ async def test_where_nothing_can_be_kept_containers_are_served(tmp_path: Path) -
     assert logged["why"] == "/proc/no/state: no such file or directory"
 
 
-async def test_what_could_not_be_kept_at_the_start_is_kept_later(
+async def test_a_state_directory_that_becomes_usable_is_used(
     tmp_path: Path,
 ) -> None:
     blocked = tmp_path / "blocked"

@@ -26,7 +26,9 @@ def system(tmp_path: Path) -> Iterator[socket.socket]:
         yield system
 
 
-def test_words_go_out_together(tmp_path: Path, system: socket.socket) -> None:
+def test_assignments_are_sent_in_one_message(
+    tmp_path: Path, system: socket.socket
+) -> None:
     with closing(Notifier(str(tmp_path / "notify"))) as notifier:
         notifier.send("READY=1", "STATUS=well")
 
@@ -45,7 +47,7 @@ def test_a_name_may_be_abstract() -> None:
     assert found == b"WATCHDOG=1"
 
 
-def test_nothing_there_does_no_harm(tmp_path: Path) -> None:
+def test_a_missing_service_manager_does_no_harm(tmp_path: Path) -> None:
     with closing(Notifier(str(tmp_path / "none"))) as notifier:
         notifier.send("READY=1")
 
@@ -67,7 +69,7 @@ def test_nothing_there_does_no_harm(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_watchdog_is_as_the_environment_says(
+def test_the_watchdog_interval_follows_the_environment(
     environment: dict[str, str], expected: float | None
 ) -> None:
     assert watchdog_interval(environment, 7) == expected

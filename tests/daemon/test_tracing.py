@@ -104,7 +104,7 @@ async def test_requests_are_reported_to_the_collector(
     assert placed.start_time_unix_nano < placed.end_time_unix_nano
 
 
-async def test_only_a_share_is_reported_if_so_wanted(
+async def test_only_the_configured_share_of_requests_is_reported(
     tmp_path: Path, collector: Collector
 ) -> None:
     flags = ("--otel-endpoint", collector.url, "--otel-sampling", "0")
@@ -126,7 +126,7 @@ async def test_a_variable_of_opentelemetry_is_enough(
     assert "CreateContainer" in {span.name for span in collector.spans()}
 
 
-async def test_a_collector_that_is_away_holds_nothing_up(tmp_path: Path) -> None:
+async def test_an_unreachable_collector_delays_nothing(tmp_path: Path) -> None:
     pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
     flags = ("--otel-endpoint", "http://127.0.0.1:9")
     async with daemon(tmp_path, MACHINE, *flags) as running:

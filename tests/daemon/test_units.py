@@ -16,7 +16,7 @@ from tests.waiting import until
 pytestmark = pytest.mark.process
 
 
-async def test_what_is_written_to_a_cgroup_is_set_in_its_unit(tmp_path: Path) -> None:
+async def test_values_written_to_a_cgroup_are_set_in_its_unit(tmp_path: Path) -> None:
     with bus_below(tmp_path / "bus") as bus:
         async with (
             systemd_on(bus) as systemd,

@@ -49,7 +49,7 @@ async def run_web(running: RunningDaemon) -> None:
     )
 
 
-async def test_drift_is_reported_and_the_runtime_is_asked_to_mend_it(
+async def test_drift_is_reported_and_repaired_by_an_update_of_the_runtime(
     tmp_path: Path,
 ) -> None:
     host = tmp_path / "host"
@@ -105,7 +105,7 @@ async def test_a_program_that_writes_all_the_time_is_reported(tmp_path: Path) ->
     )
 
 
-async def test_drift_is_only_reported_where_that_was_asked_for(tmp_path: Path) -> None:
+async def test_without_repairs_drift_is_only_reported(tmp_path: Path) -> None:
     flags = (*OFTEN, "--verify-repair", "no", "--log-debug", "app.verification")
     async with daemon(
         tmp_path, MACHINE, *flags, before=lambda root: write(root, "0-7")
@@ -128,7 +128,7 @@ async def test_drift_is_only_reported_where_that_was_asked_for(tmp_path: Path) -
         pytest.param(("--dry-run",), [], id="a dry run sends nothing"),
     ],
 )
-async def test_it_may_be_off(
+async def test_verification_can_be_disabled(
     tmp_path: Path, flags: tuple[str, ...], events: list[str]
 ) -> None:
     async with daemon(tmp_path, MACHINE, "--log-debug", "app.*", *flags) as running:

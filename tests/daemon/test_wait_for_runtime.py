@@ -30,7 +30,7 @@ def probed(endpoint: str, path: str) -> tuple[int, str]:
             return refused.code, refused.read().decode()
 
 
-async def test_it_is_alive_and_not_ready_until_there_is_a_runtime(
+async def test_the_daemon_is_alive_and_not_ready_until_a_runtime_starts(
     tmp_path: Path,
 ) -> None:
     runtime, log = Runtime(tmp_path), tmp_path / "log"

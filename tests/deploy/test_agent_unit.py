@@ -44,7 +44,9 @@ def units(tmp_path: Path) -> Path:
 
 @pytest.mark.process
 @pytest.mark.parametrize("chosen", [(), DROP_INS], ids=["alone", "all drop-ins"])
-def test_systemd_takes_it_without_a_word(units: Path, chosen: tuple[Path, ...]) -> None:
+def test_systemd_accepts_the_unit_without_warnings(
+    units: Path, chosen: tuple[Path, ...]
+) -> None:
     for path in chosen:
         shutil.copy(path, units / f"{AGENT_UNIT.name}.d")
 
@@ -52,7 +54,7 @@ def test_systemd_takes_it_without_a_word(units: Path, chosen: tuple[Path, ...]) 
 
 
 @pytest.mark.process
-def test_it_is_exposed_no_more_than_documented(units: Path) -> None:
+def test_the_unit_is_exposed_no_more_than_documented(units: Path) -> None:
     status, said = analyze(
         units, AGENT_UNIT, "security", "--offline=true", "--threshold=14", "--no-pager"
     )
@@ -60,7 +62,7 @@ def test_it_is_exposed_no_more_than_documented(units: Path) -> None:
     assert (status, said) == (0, "")
 
 
-def test_it_runs_a_command_that_there_is() -> None:
+def test_the_unit_runs_an_existing_command() -> None:
     settings = dict(settings_of(AGENT_UNIT))
     program, *arguments = shlex.split(settings["ExecStart"])
     options = build_parser(variables_of(AGENT_UNIT)).parse_args(arguments)
@@ -70,7 +72,7 @@ def test_it_runs_a_command_that_there_is() -> None:
     assert options.kubeconfig == "/etc/nri-resmgr/kubeconfig"
 
 
-def test_its_folder_is_the_spool_of_both() -> None:
+def test_the_folder_of_the_unit_is_the_spool_of_agent_and_daemon() -> None:
     settings = dict(settings_of(AGENT_UNIT))
     cluster = UNIT.parent / f"{UNIT.name}.d" / "cluster.conf"
     daemon = build_parser(variables_of(cluster)).parse_args(["run"])
@@ -79,7 +81,7 @@ def test_its_folder_is_the_spool_of_both() -> None:
     assert f"/var/lib/{settings['StateDirectory']}" == ours.spool == daemon.spool
 
 
-def test_it_is_a_user_of_its_own_without_rights() -> None:
+def test_the_agent_runs_as_a_user_of_its_own_without_rights() -> None:
     settings = dict(settings_of(AGENT_UNIT))
     (line,) = (
         line
@@ -99,13 +101,13 @@ def test_neither_unit_needs_the_other() -> None:
     assert not any("agent" in value for key, value in daemon if key in {"After", *TIES})
 
 
-def test_it_is_restarted_without_a_limit() -> None:
+def test_the_agent_is_restarted_without_a_limit() -> None:
     settings = dict(settings_of(AGENT_UNIT))
 
     assert (settings["Restart"], settings["StartLimitIntervalSec"]) == ("always", "0")
 
 
-def test_variables_of_drop_ins_are_those_of_flags() -> None:
+def test_drop_ins_set_variables_of_existing_flags() -> None:
     variables = variables_of(*DROP_INS)
     options = build_parser(variables).parse_args(["agent"])
 

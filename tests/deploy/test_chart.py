@@ -91,7 +91,7 @@ def by_name(objects: tuple[dict[str, Any], ...]) -> dict[str, Any]:
     }
 
 
-def test_it_is_the_cluster_kustomization() -> None:
+def test_the_default_chart_equals_the_cluster_kustomization() -> None:
     assert by_name(Release().render()) == by_name(rendered(MANIFESTS / "cluster"))
 
 
@@ -201,7 +201,7 @@ def test_all_features_go_together(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_every_object_is_as_the_published_schema_says(
+def test_every_object_is_valid_by_the_published_schema(
     values: dict[str, Any], version: str
 ) -> None:
     jsonschema.validate(merged(VALUES, values), SCHEMA)
@@ -326,7 +326,7 @@ def test_given_certificates_are_named_and_trusted() -> None:
 
 
 @pytest.mark.parametrize("validate", [False, True])
-def test_the_flags_of_the_webhook_are_ones_that_there_are(*, validate: bool) -> None:
+def test_the_webhook_has_existing_flags(*, validate: bool) -> None:
     objects = webhook_with(validate=validate)
     pod = of_kind(objects, "Deployment")["spec"]["template"]["spec"]
     webhook, certificates = (
@@ -408,7 +408,7 @@ def test_the_schema_and_the_table_know_all_values() -> None:
     check(VALUES, SCHEMA, ())
 
 
-def test_the_document_is_one_that_the_daemon_takes(tmp_path: Path) -> None:
+def test_the_daemon_accepts_the_document(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text(of_kind(Release().render(), "ConfigMap")["data"]["config.yaml"])
 
@@ -431,7 +431,7 @@ def test_openshift_needs_its_type_of_process() -> None:
     ids="+".join,
 )
 @pytest.mark.parametrize("switched", [False, True], ids=["", "enable-runtime"])
-def test_openshift_allows_what_the_pod_needs_and_nothing_else(
+def test_openshift_allows_exactly_what_the_pod_needs(
     features: tuple[str, ...], *, switched: bool
 ) -> None:
     objects = Release().render(
@@ -540,7 +540,7 @@ def test_all_files_of_definitions_are_applied_in_both_ways() -> None:
     }
 
 
-def test_the_notes_name_what_is_to_be_done() -> None:
+def test_the_notes_name_the_next_steps() -> None:
     notes = Release(namespace="nodes").texts()["templates/NOTES.txt"]
 
     assert "<no value>" not in notes

@@ -34,7 +34,7 @@ def mounts_of(container: dict[str, Any]) -> dict[str, bool]:
     }
 
 
-def test_the_flags_of_both_are_ones_that_there_are() -> None:
+def test_daemon_and_agent_have_existing_flags() -> None:
     containers = pod_of("cluster")["containers"]
     daemon, agent = (
         build_parser({}).parse_args(arguments_of(one, "10.0.0.7")) for one in containers

@@ -1,4 +1,4 @@
-"""The image has what the daemon needs, and is the same whoever builds it."""
+"""The image has what the daemon needs, and each build of it is the same."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def image() -> Image:
     return built_image()
 
 
-def test_it_runs_the_daemon_or_another_command_without_rights(image: Image) -> None:
+def test_the_image_runs_the_daemon_or_another_command_without_rights(
+    image: Image,
+) -> None:
     config = image.config["config"]
     labels = config.pop("Labels")
     # The default, which buildah writes since 1.39.
@@ -58,7 +60,7 @@ def test_it_runs_the_daemon_or_another_command_without_rights(image: Image) -> N
     assert labels["org.opencontainers.image.version"] == our_version()
 
 
-def test_its_name_is_that_of_the_manifests(image: Image) -> None:
+def test_the_name_of_the_image_is_that_of_the_manifests(image: Image) -> None:
     (manifest,) = image.index["manifests"]
     named = container_of(pod_of(rendered(MANIFESTS / "base")))["image"]
 
@@ -68,7 +70,7 @@ def test_its_name_is_that_of_the_manifests(image: Image) -> None:
     }
 
 
-def test_nothing_is_in_it_but_python_and_what_the_daemon_imports(image: Image) -> None:
+def test_the_image_has_only_python_and_the_imports_of_the_daemon(image: Image) -> None:
     files = list(image.files())
     programs = {
         PurePosixPath(file.name).name
@@ -112,7 +114,7 @@ def test_every_module_is_compiled_whatever_its_time(image: Image) -> None:
     assert modules - compiled == set()
 
 
-def test_it_is_as_large_as_the_readme_says(image: Image) -> None:
+def test_the_image_has_the_size_that_the_readme_states(image: Image) -> None:
     readme = (IMAGE / "README.md").read_text()
     documented = {
         release: (int(compressed), int(unpacked))
@@ -128,9 +130,7 @@ def test_it_is_as_large_as_the_readme_says(image: Image) -> None:
     )
 
 
-def test_another_checkout_at_another_time_makes_the_same(
-    image: Image, tmp_path: Path
-) -> None:
+def test_builds_of_two_checkouts_are_identical(image: Image, tmp_path: Path) -> None:
     umask = os.umask(0o077)
     try:
         build(tmp_path, checkout="elsewhere", TZ="Asia/Tokyo", LC_ALL="C.UTF-8")

@@ -111,7 +111,7 @@ def test_mounts_and_rights_are_those_of_the_manifest(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_it_does_not_know_is_refused(
+def test_unknown_fields_of_a_manifest_are_refused(
     change: Callable[[dict[str, Any]], object], where: str, tmp_path: Path
 ) -> None:
     with pytest.raises(NotTranslated) as refused:
@@ -135,7 +135,9 @@ def test_a_directory_that_is_not_there_is_made_only_on_request(tmp_path: Path) -
     "component",
     [name for name in COMPONENTS if name not in {"selinux", "speed-select"}],
 )
-def test_it_knows_the_components(component: str, tmp_path: Path) -> None:
+def test_the_kubelet_of_the_tests_reads_all_components(
+    component: str, tmp_path: Path
+) -> None:
     folder = tmp_path / "overlay"
     folder.mkdir()
     kubelet = kubelet_on(tmp_path)

@@ -30,7 +30,7 @@ def folder_of(overlay: str) -> Path:
 
 @pytest.mark.parametrize("version", ["1.26", "1.37"], ids=["oldest", "newest"])
 @pytest.mark.parametrize("overlay", ["base", *OVERLAYS])
-def test_every_object_is_as_the_published_schema_says(
+def test_every_object_is_valid_by_the_published_schema(
     overlay: str, version: str
 ) -> None:
     for one in rendered(folder_of(overlay)):
@@ -47,9 +47,7 @@ def test_a_misspelt_key_would_be_noticed() -> None:
 
 
 @pytest.mark.parametrize("overlay", ["base", *OVERLAYS])
-def test_every_document_is_one_that_the_daemon_takes(
-    overlay: str, tmp_path: Path
-) -> None:
+def test_the_daemon_accepts_every_document(overlay: str, tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     for one in rendered(folder_of(overlay)):
         if one["kind"] == "ConfigMap":
@@ -122,7 +120,7 @@ def expressions_of(pod: dict[str, Any]) -> Any:
     return term["matchExpressions"]
 
 
-def test_openshift_allows_what_the_pod_needs_and_nothing_else() -> None:
+def test_openshift_allows_exactly_what_the_pod_needs() -> None:
     objects = rendered(folder_of("openshift"))
     allowed = of_kind(objects, _UNPUBLISHED)
     needed = constraints_of(of_kind(objects, "DaemonSet")["spec"]["template"]["spec"])

@@ -52,7 +52,7 @@ def run(program: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def test_it_needs_no_library_of_a_container(program: Path) -> None:
+def test_the_program_is_statically_linked(program: Path) -> None:
     # PT_INTERP is what asks for a dynamic loader.
     found = subprocess.run(
         ("readelf", "--program-headers", program),
@@ -119,7 +119,7 @@ def test_children_of_the_command_have_it_too(program: Path) -> None:
     assert found.stdout == "bind:0\n"
 
 
-def test_words_and_environment_of_the_command_are_kept(program: Path) -> None:
+def test_arguments_and_environment_of_the_command_are_kept(program: Path) -> None:
     ask = "import os, sys; print(sys.argv[1:], os.environ['WORD'], os.getppid())"
     found = subprocess.run(
         (program, *BIND, sys.executable, "-c", ask, "--mode", "--", "a b", ""),

@@ -49,7 +49,9 @@ def options_of(pod: dict[str, Any], address: str = "10.0.0.7") -> argparse.Names
     return build_parser({}).parse_args(arguments_of(container, address))
 
 
-def test_its_flags_are_those_of_a_command_that_there_is(base: dict[str, Any]) -> None:
+def test_the_pod_runs_an_existing_command_with_existing_flags(
+    base: dict[str, Any],
+) -> None:
     options = options_of(base)
 
     assert options.command is run.run
@@ -59,7 +61,7 @@ def test_its_flags_are_those_of_a_command_that_there_is(base: dict[str, Any]) ->
     ]
 
 
-def test_what_flags_name_is_mounted(base: dict[str, Any]) -> None:
+def test_the_paths_of_flags_are_mounted(base: dict[str, Any]) -> None:
     options = options_of(base)
     mounts = {mount["mountPath"]: mount for mount in container_of(base)["volumeMounts"]}
     config = of_kind(rendered(MANIFESTS / "base"), "ConfigMap")
@@ -85,7 +87,7 @@ def test_what_flags_name_is_mounted(base: dict[str, Any]) -> None:
     )
 
 
-def test_its_memory_limit_is_the_one_of_the_soak(base: dict[str, Any]) -> None:
+def test_the_memory_limit_is_that_of_the_soak_test(base: dict[str, Any]) -> None:
     limit = container_of(base)["resources"]["limits"]["memory"]
 
     assert parse_bytes(limit) == SHIPPED_LIMIT
@@ -172,7 +174,7 @@ def test_the_base_has_no_rights_but_to_be_root(base: dict[str, Any]) -> None:
     assert base["automountServiceAccountToken"] is False
 
 
-def test_the_directories_of_the_base_are_those_of_the_readme(
+def test_the_base_mounts_the_documented_directories(
     base: dict[str, Any],
 ) -> None:
     expected = {
@@ -183,7 +185,7 @@ def test_the_directories_of_the_base_are_those_of_the_readme(
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_a_component_adds_what_the_readme_says(
+def test_a_component_adds_the_documented_rights(
     component: str, base: dict[str, Any], tmp_path: Path
 ) -> None:
     pod = pod_of(with_component(tmp_path, component))
@@ -196,7 +198,7 @@ def test_a_component_adds_what_the_readme_says(
     assert rights_of(pod) - rights_of(base) == expected
 
 
-def test_it_can_do_without_writable_cgroups(
+def test_the_pod_works_without_writable_cgroups(
     base: dict[str, Any], tmp_path: Path
 ) -> None:
     more = yaml.safe_load(block_below("Without write access to cgroups", "yaml"))
@@ -228,7 +230,7 @@ def test_files_of_the_host_keep_their_paths_below_the_root(overlay: str) -> None
             assert mount["mountPath"] in {path, f"{HOST_ROOT}{path}"}
 
 
-def test_whatever_may_be_made_anew_is_reached_by_its_directory() -> None:
+def test_paths_that_may_be_recreated_are_mounted_by_their_directory() -> None:
     """A mounted socket is the old one after a restart of the runtime."""
     pod = pod_of(rendered(MANIFESTS / "overlays" / "everything"))
 

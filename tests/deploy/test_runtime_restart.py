@@ -98,7 +98,7 @@ def node(root: Path, manager: ServiceManager) -> Node:
     return made
 
 
-def test_it_runs_with_the_changed_files(node: Node) -> None:
+def test_the_runtime_is_restarted_with_the_changed_files(node: Node) -> None:
     first, second = node.call(), node.call()
 
     assert (first.returncode, first.stderr) == (0, "")
@@ -118,7 +118,7 @@ def test_an_undone_change_is_put_in_force_as_well(node: Node) -> None:
     assert node.starts() == ["true", "false", "true"]
 
 
-def test_one_that_does_not_start_gets_its_former_files_back(node: Node) -> None:
+def test_the_files_of_a_runtime_that_does_not_start_are_restored(node: Node) -> None:
     node.broken.touch()
     done = node.call()
 
@@ -129,7 +129,7 @@ def test_one_that_does_not_start_gets_its_former_files_back(node: Node) -> None:
     assert (node.starts(), node.state()) == (["true", "false", "true"], "active")
 
 
-def test_one_that_systemd_does_not_run_is_left_alone(node: Node) -> None:
+def test_a_runtime_that_systemd_does_not_run_is_left_alone(node: Node) -> None:
     node.manager.systemctl("stop", UNIT)
     done = node.call()
 
@@ -146,7 +146,7 @@ def test_one_that_systemd_does_not_run_is_left_alone(node: Node) -> None:
         pytest.param("PYTHONPATH", "install nri-resmgr[systemd]", id="the library"),
     ],
 )
-def test_what_is_missing_is_said_before_a_change(
+def test_missing_requirements_are_reported_before_a_change(
     missing: str, why: str, node: Node, tmp_path: Path
 ) -> None:
     (tmp_path / "jeepney.py").write_text("raise ImportError\n")

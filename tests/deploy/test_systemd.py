@@ -45,7 +45,9 @@ def units(tmp_path: Path) -> Path:
     [(), *((name,) for name in DROP_INS), DROP_INS],
     ids=["the unit alone", *DROP_INS, "all drop-ins"],
 )
-def test_systemd_takes_it_without_a_word(units: Path, chosen: tuple[str, ...]) -> None:
+def test_systemd_accepts_the_unit_without_warnings(
+    units: Path, chosen: tuple[str, ...]
+) -> None:
     for name in chosen:
         shutil.copy(drop_in(name), units / f"{UNIT.name}.d")
 
@@ -53,7 +55,7 @@ def test_systemd_takes_it_without_a_word(units: Path, chosen: tuple[str, ...]) -
 
 
 @pytest.mark.process
-def test_it_can_do_without_writable_cgroups(units: Path) -> None:
+def test_the_unit_works_without_writable_cgroups(units: Path) -> None:
     text = block_below("Without write access to cgroups", "ini")
     (units / f"{UNIT.name}.d" / "override.conf").write_text(text)
     assignment = text.partition("Environment=")[2].strip()
@@ -76,7 +78,7 @@ def test_a_misspelt_setting_would_be_noticed(units: Path) -> None:
     ("chosen", "most"),
     [pytest.param((), 20, id="alone"), pytest.param(DROP_INS, 35, id="all drop-ins")],
 )
-def test_it_is_exposed_no_more_than_documented(
+def test_the_unit_is_exposed_no_more_than_documented(
     units: Path, chosen: tuple[str, ...], most: int
 ) -> None:
     for name in chosen:
@@ -89,7 +91,7 @@ def test_it_is_exposed_no_more_than_documented(
     assert (status, said) == (0, "")
 
 
-def test_it_runs_a_command_that_there_is() -> None:
+def test_the_unit_runs_an_existing_command() -> None:
     (start,) = (value for key, value in settings_of(UNIT) if key == "ExecStart")
     program, *arguments = shlex.split(start)
     options = build_parser({}).parse_args(arguments)
@@ -98,14 +100,14 @@ def test_it_runs_a_command_that_there_is() -> None:
     assert options.command is run.run
 
 
-def test_it_may_write_what_the_flags_name() -> None:
+def test_the_unit_may_write_the_directories_of_the_flags() -> None:
     settings = dict(settings_of(UNIT))
 
     assert f"/run/{settings['RuntimeDirectory']}" == DEFAULT_RUN_DIR
     assert f"/var/lib/{settings['StateDirectory']}" == DEFAULT_STATE_DIR
 
 
-def test_it_starts_after_the_runtimes_and_needs_none() -> None:
+def test_the_unit_starts_after_the_runtimes_and_requires_none() -> None:
     settings = list(settings_of(UNIT))
     ties = {"Requires", "BindsTo", "PartOf", "Requisite", "Wants", "Before"}
 
@@ -113,14 +115,14 @@ def test_it_starts_after_the_runtimes_and_needs_none() -> None:
     assert not ties & {key for key, _ in settings}
 
 
-def test_it_waits_for_a_late_runtime_without_a_limit() -> None:
+def test_the_unit_is_restarted_without_a_limit_until_a_runtime_starts() -> None:
     """By default systemd does, after five starts within ten seconds."""
     settings = dict(settings_of(UNIT))
 
     assert (settings["Restart"], settings["StartLimitIntervalSec"]) == ("always", "0")
 
 
-def test_variables_of_drop_ins_are_those_of_flags() -> None:
+def test_drop_ins_set_variables_of_existing_flags() -> None:
     variables = dict(
         value.split("=", 1)
         for name in DROP_INS

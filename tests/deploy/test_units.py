@@ -42,7 +42,7 @@ def scope(manager: ServiceManager) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("scope")
-async def test_a_reload_keeps_what_was_set(manager: ServiceManager) -> None:
+async def test_a_reload_keeps_the_values_of_units(manager: ServiceManager) -> None:
     bus = await SystemdBus.connect(manager.bus)
     await bus.set_unit(_UNIT, UnitValues(CpuSet.parse("0-3"), NodeSet.of(0)))
     await bus.set_unit(_UNIT, UnitValues(CpuSet.parse("1-2,9,70"), NodeSet.of(0)))

@@ -80,7 +80,7 @@ def test_a_computed_name_is_found(line: str, found: list[str]) -> None:
     assert [ast.unparse(one) for one in computed(ast.parse(line))] == found
 
 
-def test_what_stands_around_a_region_is_kept() -> None:
+def test_text_around_a_region_is_kept() -> None:
     page = "a\n<!-- generated: x -->\nold\n<!-- end -->\nb\n"
 
     assert rewritten(page, {"x": lambda old: f"not {old}"}) == (

@@ -132,7 +132,7 @@ async def test_the_process_ends_in_order(
     assert next_one == (WELL, pins)
 
 
-async def test_a_process_that_was_launched_says_that_it_is_ill(
+async def test_a_launched_process_fails_its_liveness_probe(
     tmp_path: Path, later: LaterClock, limit: Limit
 ) -> None:
     async with launched_node(tmp_path, later) as node:

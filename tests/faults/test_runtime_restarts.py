@@ -69,7 +69,7 @@ async def restarted(daemons: Daemons, folder: Path, policy: str) -> list[str]:
     return wrong
 
 
-async def test_containers_stay_where_they_are(
+async def test_containers_keep_their_cpus_over_restarts_of_the_runtime(
     servers: list[Daemons], tmp_path: Path
 ) -> None:
     policies = (*BEGINNINGS, "topology-aware")

@@ -45,14 +45,14 @@ FOUND = [
 
 @pytest.mark.parametrize(("name", "text"), FOUND, ids=range(len(FOUND)))
 @pytest.mark.timeout(10)
-def test_what_was_found_once_is_read_or_refused(name: str, text: str) -> None:
+def test_inputs_found_by_fuzzing_are_read_or_refused(name: str, text: str) -> None:
     with contextlib.suppress(ResmgrError):
         READERS[name].read(text)
 
 
 @pytest.mark.parametrize("name", READERS)
 @given(st.data())
-def test_it_is_read_or_refused(name: str, data: st.DataObject) -> None:
+def test_mutated_inputs_are_read_or_refused(name: str, data: st.DataObject) -> None:
     reader = READERS[name]
     text = data.draw(mutants(tuple(reader.samples())) | st.text(max_size=40))
 

@@ -111,14 +111,16 @@ def everything(parts: Parts) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("query", ["since=" + "9" * 5000, "since=-1", "follow=2"])
-def test_numbers_that_are_none_are_refused(served: Served, query: str) -> None:
+def test_invalid_numbers_are_refused(served: Served, query: str) -> None:
     answer = served.answer_to(f"GET /v1/events?{query} HTTP/1.0\r\n\r\n".encode())
 
     assert answer is not None
     assert answer.status == 400
 
 
-def test_what_has_said_all_still_reads_all(served: Served) -> None:
+def test_a_client_that_closed_its_sending_side_gets_the_whole_answer(
+    served: Served,
+) -> None:
     for _ in range(1000):  # in several pieces
         served.parts.history.note("drift.cleared")
     answer = served.answer_to(b"GET /v1/events HTTP/1.1\r\nHost: h\r\n\r\n")
@@ -128,7 +130,7 @@ def test_what_has_said_all_still_reads_all(served: Served) -> None:
     assert len(answer.body.splitlines()) == 1 + served.parts.history.last
 
 
-def test_what_is_cut_off_is_no_request(served: Served) -> None:
+def test_a_truncated_request_is_not_answered(served: Served) -> None:
     for end in range(len(PUT)):
         answer = served.answer_to(PUT[:end].encode())
         assert answer is None

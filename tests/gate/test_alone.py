@@ -58,7 +58,7 @@ def test_broken():
         pytest.param((FIXTURE, END), id="their fixtures"),
     ],
 )
-def test_what_passes_alone_does_not_fail_the_run(
+def test_a_test_that_passes_alone_does_not_fail_the_run(
     tmp_path: Path, tests: tuple[str, ...]
 ) -> None:
     workers = ("-n", "2", "--dist", "loadgroup")
@@ -74,7 +74,7 @@ def test_what_passes_alone_does_not_fail_the_run(
     assert any("the machine was busy" in line for line in lines)
 
 
-def test_what_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
+def test_a_test_that_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
     status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + CALL + BROKEN)
 
     assert status == 1

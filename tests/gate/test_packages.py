@@ -24,7 +24,7 @@ LOCKS = [
 
 
 @pytest.mark.parametrize(("path", "extras"), LOCKS)
-def test_a_lock_is_of_what_the_project_asks_for(
+def test_a_lock_satisfies_the_requirements_of_the_project(
     path: str, extras: tuple[str, ...]
 ) -> None:
     releases = locked((ROOT / path).read_text())

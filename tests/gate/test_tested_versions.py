@@ -77,8 +77,6 @@ def test_all_other_failures_fail_the_run(
         ("odd", ["containerd odd"]),
     ],
 )
-def test_what_debian_adds_to_a_version_does_not_count(
-    version: str, new: list[str]
-) -> None:
+def test_suffixes_of_debian_are_ignored(version: str, new: list[str]) -> None:
     assert "1.7.24" in TESTED["containerd"]
     assert new_among({"containerd": version}) == new

@@ -182,7 +182,7 @@ def test_a_folder_in_the_place_of_a_file_is_reported(tmp_path: Any) -> None:
         HostTree(tmp_path).read("/file")
 
 
-def test_a_wrong_root_is_part_of_what_is_missing(tmp_path: Any) -> None:
+def test_the_path_of_a_missing_file_includes_the_root(tmp_path: Any) -> None:
     with pytest.raises(MissingHostFile) as caught:
         read_machine(HostTree(tmp_path / "hots"))
 
@@ -190,7 +190,7 @@ def test_a_wrong_root_is_part_of_what_is_missing(tmp_path: Any) -> None:
     assert caught.value.path == f"{CPU}/online"
 
 
-def test_the_root_is_part_of_what_is_bad(tmp_path: Any) -> None:
+def test_the_path_of_a_bad_file_includes_the_root(tmp_path: Any) -> None:
     write_tree(with_file(f"{NODE}/node2/cpulist", "0"), tmp_path)
 
     with pytest.raises(BadHostFile, match="in another node") as caught:
@@ -211,7 +211,7 @@ def shape(machine: Machine) -> object:
 
 @given(st.sampled_from(sorted(GOOD.files)), st.integers(0, 12) | st.none())
 @examples(2)
-def test_a_file_cut_short_or_gone_never_makes_another_machine(
+def test_truncated_or_missing_files_never_give_another_machine(
     path: str, length: int | None
 ) -> None:
     text = None if length is None else GOOD.files[path][:length].strip()

@@ -281,7 +281,7 @@ def test_features_are_found_in_some_cgroup(
     assert find_features(HostTree(tmp_path), TOP, is_v2=True) == features
 
 
-def test_features_of_version_1_are_those_of_any_cgroup_but_the_root(
+def test_features_of_version_1_are_read_from_any_cgroup_but_the_root(
     tmp_path: Path,
 ) -> None:
     throttle = "blkio.throttle.read_bps_device"

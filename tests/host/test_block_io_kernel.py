@@ -194,7 +194,7 @@ def test_version_2_reads_one_device_per_write_and_no_zero(
     assert limits_of(cgroup) == numbers
 
 
-def test_a_device_that_is_gone_needs_nothing(cgroup: OwnCgroup) -> None:
+def test_limits_of_a_removed_device_need_no_write(cgroup: OwnCgroup) -> None:
     gone = BlockDevice(DeviceNumber(4095, 77), "gone")
     some = BlockIoClass("some", devices=(DeviceLimits(gone, IoLimits(read_bps=5000)),))
     features = cgroup.features

@@ -137,7 +137,7 @@ def test_values_are_written_where_the_container_is(
     assert (found.cpus, found.mems) == (VALUES.cpus, VALUES.mems)
 
 
-def test_only_what_differs_is_written_and_only_what_is_wanted_is_read(
+def test_only_differing_values_are_written_and_only_affected_files_read(
     tmp_path: Path,
 ) -> None:
     tree_with(tmp_path, V1 | v1(PATH, "2,3", mems="0", shares="2048"))
@@ -266,7 +266,7 @@ def test_places_of_other_containers_are_discarded(tmp_path: Path) -> None:
     assert searched == [True, False]
 
 
-def test_what_has_no_cgroup_is_absent(tmp_path: Path) -> None:
+def test_a_container_without_cgroup_is_absent(tmp_path: Path) -> None:
     writer = writer_of(tmp_path, V1)
 
     assert writer.write(CONTAINER, VALUES) == WriteResult(WriteOutcome.ABSENT)
@@ -323,7 +323,7 @@ CANNOT: Final = f"cannot write '2-3' to /{MOUNT}/cpuset/{PATH}/cpuset.cpus: "
         ),
     ],
 )
-def test_a_failure_says_what_to_do_and_changes_nothing(
+def test_a_failure_names_the_remedy_and_changes_nothing(
     tmp_path: Path, file: str, number: int, why: str
 ) -> None:
     files = V1 | v1(PATH, "0-7")
@@ -342,7 +342,7 @@ class NestingKernel(KernelModel):
 
 
 @pytest.mark.parametrize("depth", [0, 1, 1200])
-def test_a_container_runs_whose_processes_are_far_below(depth: int) -> None:
+def test_processes_in_deeply_nested_cgroups_are_found(depth: int) -> None:
     """Containers may nest cgroups deeper than Python nests calls."""
     top = f"/{MOUNT}/cpuset"
     sets = {f"{top}/cpuset.cpus": "0-7", f"{top}/{PATH}/cpuset.cpus": "0-7"}
@@ -356,7 +356,7 @@ def test_a_container_runs_whose_processes_are_far_below(depth: int) -> None:
     assert CgroupWriter(kernel).write(CONTAINER, beyond).outcome is WriteOutcome.FAILED
 
 
-def test_a_container_runs_whose_processes_are_in_one_of_several(tmp_path: Path) -> None:
+def test_processes_in_one_of_several_cgroups_are_found(tmp_path: Path) -> None:
     files = V1 | v1(PATH, "0-7") | {f"cpuset/{PATH}/cgroup.procs": ""}
     below = {"a": "42", "b": "", "b/c": ""}
     files |= {f"cpuset/{PATH}/{at}/cgroup.procs": below[at] for at in below}
@@ -366,7 +366,7 @@ def test_a_container_runs_whose_processes_are_in_one_of_several(tmp_path: Path) 
     assert writer.write(CONTAINER, VALUES).outcome is WriteOutcome.FAILED
 
 
-def test_what_was_empty_gets_back_what_was_in_force() -> None:
+def test_after_a_failure_empty_sets_get_the_values_that_were_in_force() -> None:
     """Version 2 rejects empty sets of cgroups with processes."""
     top, folder = f"/{MOUNT}", f"/{MOUNT}/{PATH}"
     sets = {f"{at}/cpuset.cpus": "0-7" for at in (top, f"{top}/{POD}")}

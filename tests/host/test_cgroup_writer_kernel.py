@@ -70,7 +70,7 @@ def write(writer: CgroupWriter, whom: CgroupReference, cpus: CpuSet) -> WriteRes
 
 @two_cpus
 @one_or_two
-def test_a_process_follows_what_is_written(
+def test_a_process_runs_on_the_written_cpus(
     cgroups: OwnCgroups, writer: CgroupWriter, *, inner: bool
 ) -> None:
     whom, pid = container(cgroups, inner=inner)
@@ -89,7 +89,7 @@ def test_a_process_follows_what_is_written(
 
 
 @two_cpus
-def test_what_something_else_wrote_meanwhile_is_written_over(
+def test_values_of_another_program_are_overwritten(
     cgroups: OwnCgroups, writer: CgroupWriter
 ) -> None:
     whom, pid = container(cgroups)
@@ -136,7 +136,9 @@ def test_a_container_moves_to_another_node(
         assert f"Mems_allowed_list:\t{node}\n" in status
 
 
-def test_nothing_is_half_done(cgroups: OwnCgroups, writer: CgroupWriter) -> None:
+def test_a_failed_write_changes_nothing(
+    cgroups: OwnCgroups, writer: CgroupWriter
+) -> None:
     """No kernel has the node; CPUs and weights are written before it."""
     whom, pid = container(cgroups, inner=True)
     before = writer.read(whom), affinity(pid), cgroups.read("c1", CPUS)

@@ -75,7 +75,7 @@ def inmost(kernel: KernelModel, file: str) -> str:
 
 
 @given(kernel=kernels(), sequence=st.lists(wanted, min_size=1, max_size=5))
-def test_in_force_is_what_was_wanted_last(
+def test_the_last_written_values_are_in_force(
     kernel: KernelModel, sequence: list[CpusetValues]
 ) -> None:
     writer = CgroupWriter(kernel)
@@ -99,7 +99,7 @@ def test_in_force_is_what_was_wanted_last(
 
 
 @given(kernel=kernels(), values=wanted)
-def test_at_no_time_is_there_what_was_neither_before_nor_wanted(
+def test_no_intermediate_value_is_outside_of_old_and_new(
     kernel: KernelModel, values: CpusetValues
 ) -> None:
     """Nor less than what stays, unless the kernel chose among what is written."""
@@ -124,7 +124,7 @@ def test_at_no_time_is_there_what_was_neither_before_nor_wanted(
 
 
 @given(kernel=kernels(), values=beyond)
-def test_what_cannot_be_had_changes_nothing(
+def test_impossible_values_change_nothing(
     kernel: KernelModel, values: CpusetValues
 ) -> None:
     before, others = dict(kernel.sets), dict(kernel.others)

@@ -41,7 +41,7 @@ def test_each_line_is_written_and_each_refusal_is_reported(tmp_path: Path) -> No
     )
 
 
-def test_no_file_is_made_and_a_cgroup_that_is_gone_is_reported(tmp_path: Path) -> None:
+def test_no_file_is_created_and_a_removed_cgroup_is_reported(tmp_path: Path) -> None:
     (tmp_path / "pod").mkdir()
     tree = WritableHostTree(tmp_path)
 

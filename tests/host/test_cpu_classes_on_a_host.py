@@ -128,7 +128,7 @@ def test_a_preference_is_written_again_when_its_governor_goes(tmp_path: Path) ->
     moments=st.lists(MEMBERS, min_size=1, max_size=4),
 )
 @examples(0.3)
-def test_whoever_comes_and_goes_no_driver_refuses_and_all_comes_back(
+def test_any_changes_are_accepted_by_drivers_and_restored(
     tmp_path_factory: pytest.TempPathFactory,
     driver: tuple[Mapping[str, str], CpuKnobFacts],
     classes: Mapping[str, CpuClass],

@@ -189,7 +189,7 @@ def test_a_die_that_has_no_cpus_stands_for_its_package(tmp_path: Path) -> None:
         f"{UNCORE}/package_00_die_00/initial_max_freq_khz",
     ],
 )
-def test_a_file_that_says_nonsense_is_named(tmp_path: Path, path: str) -> None:
+def test_a_malformed_file_is_named(tmp_path: Path, path: str) -> None:
     write(tmp_path, intel_pstate())
     tree = HostTree(tmp_path)
     machine = msgspec.structs.replace(read_machine(tree), uncore=())

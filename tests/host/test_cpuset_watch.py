@@ -41,7 +41,7 @@ def is_readable(watch: CpusetWatch) -> bool:
     return bool(select.select([watch], [], [], 0)[0])
 
 
-def test_it_names_the_containers_that_were_written(
+def test_the_watch_names_the_containers_that_were_written(
     watch: CpusetWatch, tmp_path: Path
 ) -> None:
     add(watch, "one", "two")
@@ -56,9 +56,7 @@ def test_it_names_the_containers_that_were_written(
     assert watch.written() == ()
 
 
-def test_only_those_that_are_kept_are_watched(
-    watch: CpusetWatch, tmp_path: Path
-) -> None:
+def test_only_kept_containers_are_watched(watch: CpusetWatch, tmp_path: Path) -> None:
     add(watch, "one", "two")
     (tmp_path / "one" / "cpuset.cpus").write_text("1\n")
     watch.keep_only(["two"])
@@ -70,7 +68,9 @@ def test_only_those_that_are_kept_are_watched(
     assert ("one" in watch, "two" in watch) == (False, True)
 
 
-def test_one_that_is_gone_is_no_problem(watch: CpusetWatch, tmp_path: Path) -> None:
+def test_a_removed_container_is_not_a_problem(
+    watch: CpusetWatch, tmp_path: Path
+) -> None:
     shutil.rmtree(tmp_path / "one")
     add(watch, "one")
 
@@ -95,7 +95,9 @@ def test_after_a_failure_it_is_tried_again(watch: CpusetWatch, tmp_path: Path) -
     assert (watch.problem, "one" in watch) == ("", True)
 
 
-def test_it_says_what_to_do_without_free_instances(tmp_path: Path) -> None:
+def test_without_free_inotify_instances_the_problem_names_the_remedy(
+    tmp_path: Path,
+) -> None:
     script = """
 import os, resource
 from nri_resmgr.host.cgroups.cpuset_watch import CpusetWatch

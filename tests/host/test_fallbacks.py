@@ -94,7 +94,7 @@ def test_old_kernels_have_no_dies_clusters_and_another_name_for_siblings() -> No
     assert logs == []
 
 
-def test_without_present_it_is_what_is_online() -> None:
+def test_without_a_list_of_present_cpus_the_online_ones_are_taken() -> None:
     machine, logs = read_without("4c offline=3", f"{CPU}/present")
 
     assert str(machine.present) == "0-2"
@@ -262,7 +262,7 @@ def test_last_of_all_the_size_is_a_guess(size: str, kind: MemoryKind) -> None:
     assert (machine.node(1).kind, logs) == (kind, [("node1 memory kind", str(kind))])
 
 
-def test_memory_whose_cpus_are_all_offline_is_still_dram() -> None:
+def test_memory_of_a_node_with_all_cpus_offline_is_dram() -> None:
     folder = f"{NODE}/node1"
     more = {f"{folder}/cpu1": "", f"{folder}/access0/initiators/read_bandwidth": "1"}
     machine, logs = read_without("2s1c offline=1", "nothing", **more)

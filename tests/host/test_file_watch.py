@@ -21,7 +21,7 @@ def at_rest(path: Path) -> WatchedFile:
     return file
 
 
-def test_what_was_read_has_not_changed(tmp_path: Path) -> None:
+def test_a_file_that_was_read_has_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("a")
     file = at_rest(path)
@@ -30,7 +30,7 @@ def test_what_was_read_has_not_changed(tmp_path: Path) -> None:
     assert (file.has_changed(), file.read()) == (False, "a")
 
 
-def test_what_has_only_just_been_written_is_read_once_more(tmp_path: Path) -> None:
+def test_a_file_written_within_the_last_tick_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "file"
     doubted = 0
     for number in range(20):  # a busy machine may need longer than a tick
@@ -44,11 +44,11 @@ def test_what_has_only_just_been_written_is_read_once_more(tmp_path: Path) -> No
     assert not at_rest(path).has_changed()
 
 
-def test_what_has_never_read_has_something_to_read(tmp_path: Path) -> None:
+def test_a_file_that_was_never_read_has_changed(tmp_path: Path) -> None:
     assert WatchedFile(str(tmp_path / "none")).has_changed()
 
 
-def test_a_file_that_stays_away_has_not_changed(tmp_path: Path) -> None:
+def test_a_file_that_stays_missing_has_not_changed(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "file"
     file = WatchedFile(str(path))
     with pytest.raises(UnreadableFile, match="no such file or directory"):
@@ -76,7 +76,7 @@ def test_lost_permissions_show(tmp_path: Path) -> None:
         pytest.param(b"a" * (DOCUMENT.most + 1), "it has 8.0 MiB", id="too large"),
     ],
 )
-def test_what_is_no_text_of_ours_is_refused(
+def test_content_that_is_not_utf_8_or_too_large_is_refused(
     tmp_path: Path, content: bytes, why: str
 ) -> None:
     path = tmp_path / "file"
@@ -86,7 +86,7 @@ def test_what_is_no_text_of_ours_is_refused(
         WatchedFile(str(path)).read()
 
 
-def test_what_is_no_file_is_refused_and_nothing_waits_for_it(tmp_path: Path) -> None:
+def test_a_directory_is_refused_and_a_pipe_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UnreadableFile, match="is a directory"):
         WatchedFile(str(tmp_path)).read()

@@ -63,7 +63,7 @@ def test_virtual_and_unknown_devices_give_no_hint() -> None:
     assert device_hints(TREE, NodeType.CHAR, 99, 99) == ()
 
 
-def test_what_a_device_reported_is_remembered_for_a_while() -> None:
+def test_hints_of_devices_are_cached_for_a_time() -> None:
     files, clock = {f"{NVME}/numa_node": "1"}, [0.0]
     tree = RecordedTree(files=files, links={"/sys/dev/block/259:0": NVME})
     hints = DeviceHints(tree, lambda: clock[0])

@@ -181,7 +181,7 @@ def test_files_that_contradict_each_other_are_read_again_later() -> None:
     assert (watch.poll(), watch.unsettled) == (machine, None)
 
 
-def test_what_changes_while_it_is_read_is_read_again_later() -> None:
+def test_a_change_during_a_read_is_read_again_later() -> None:
     host = Host.of(PLAIN, **{ZONES: zones(524_288, 524_288)})
     watch = HotplugWatch(host)
     host.files[ZONES] = zones(524_288, 491_520)
@@ -193,7 +193,7 @@ def test_what_changes_while_it_is_read_is_read_again_later() -> None:
     assert watch.poll() == parse_spec(PLAIN)
 
 
-def test_what_comes_back_before_it_could_be_read_is_no_change() -> None:
+def test_a_change_that_is_undone_before_it_is_read_is_ignored() -> None:
     host = Host.of(f"{PLAIN} offline=3")
     watch = HotplugWatch(host)
     host.files[f"{SYSTEM}/cpu/online"] = "0-3"
@@ -259,7 +259,7 @@ def test_online_cpus_are_looked_at_often_and_all_else_seldom() -> None:
     assert [one for one in found if one is not None] == [machine]
 
 
-def test_what_could_not_be_read_is_read_again_at_once() -> None:
+def test_an_inconsistent_read_is_repeated_at_the_next_poll() -> None:
     host = Host.of(f"{PLAIN} offline=3")
     watch = HotplugWatch(host)
     host.files[f"{SYSTEM}/cpu/online"] = "0-3"  # and node 1 lacks CPU 3 still

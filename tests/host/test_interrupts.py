@@ -51,7 +51,7 @@ def test_numbered_rows_with_an_affinity_are_interrupts(tmp_path: Path) -> None:
     )
 
 
-def test_what_was_there_before_us_counts(tmp_path: Path) -> None:
+def test_original_affinities_replace_those_in_force(tmp_path: Path) -> None:
     tree = host(tmp_path)
     originals = {
         "/proc/irq/8/smp_affinity_list": "0-1",

@@ -65,7 +65,7 @@ def state(tmp_path: Path) -> Iterator[StateDir]:
     opened.close()
 
 
-def test_it_is_found_with_what_it_was_started_with(
+def test_a_running_irqbalance_is_found_with_its_bans(
     root: Path, balancer: Balancer
 ) -> None:
     found = find_irqbalance(HostTree(root))
@@ -75,7 +75,7 @@ def test_it_is_found_with_what_it_was_started_with(
     assert balancer.requests == []
 
 
-def test_without_a_list_it_spares_what_the_kernel_keeps_quiet(root: Path) -> None:
+def test_without_a_list_isolated_and_nohz_full_cpus_are_banned(root: Path) -> None:
     (root / f"proc/{PID}/environ").write_text("PATH=/bin\0")
     cpus = root / "sys/devices/system/cpu"
     cpus.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_without_a_list_it_spares_what_the_kernel_keeps_quiet(root: Path) -> Non
     assert find_irqbalance(HostTree(root)) == Irqbalance(PID, bans("4-5", 5))
 
 
-def test_it_is_not_reported_where_what_it_was_started_with_is_hidden(
+def test_an_irqbalance_with_a_hidden_environment_has_no_socket(
     root: Path, balancer: Balancer
 ) -> None:
     environ = root / f"proc/{PID}/environ"

@@ -95,7 +95,7 @@ def test_cgroups_of_version_1_are_in_two_trees() -> None:
     ]
 
 
-def test_what_wants_nothing_of_cgroups_is_not_looked_for() -> None:
+def test_containers_without_cgroup_settings_are_not_searched() -> None:
     files = V2 | {f"{TOP}/kubepods/pod1/c1/cgroup.procs": "1"}
 
     assert (

@@ -67,7 +67,7 @@ def run(root: Path, left: int, when: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("when", ["early", "late"])
 @pytest.mark.parametrize("left", range(WRITES))
-def test_a_kill_at_any_write_leaves_nothing_behind(
+def test_after_a_kill_at_any_write_all_files_are_restored(
     root: Path, left: int, when: str
 ) -> None:
     ended = run(root, left, when)
@@ -87,7 +87,7 @@ def test_the_writes_are_as_many_as_there_are_kills(root: Path) -> None:
     assert host(root) == ORIGINALS | {IRQ: "0"}
 
 
-def test_what_is_desired_again_after_a_kill_is_not_put_back(root: Path) -> None:
+def test_after_a_kill_desired_values_are_kept(root: Path) -> None:
     run(root, 5, "late")
     state = StateDir.open(f"{root.parent}/state")
     report = knobs_on_disk(root, state).apply(WISHES[0])

@@ -103,7 +103,7 @@ def test_after_any_crashes_an_empty_mapping_gives_the_original_files(
 
 
 @given(mappings(whole=True).map(rounded), st.lists(mappings(), min_size=1, max_size=6))
-def test_one_process_follows_and_writes_no_more_than_what_changes(
+def test_only_changed_files_are_written(
     originals: dict[str, str], wishes: list[dict[str, str]]
 ) -> None:
     kernel = Kernel(dict(originals))  # which takes no value that it has already

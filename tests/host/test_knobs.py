@@ -114,7 +114,7 @@ def test_any_other_refusal_is_reported_each_time_and_tried_again(
     )
 
 
-def test_a_refused_change_of_what_we_wrote_is_drift(state: StateDir) -> None:
+def test_a_refused_change_of_a_written_file_is_drift(state: StateDir) -> None:
     files = kernel()
     knobs = knobs_of(files, state)
     knobs.apply({GOVERNOR: "performance"})
@@ -149,7 +149,7 @@ def test_a_file_that_the_host_does_not_have_is_reported(state: StateDir) -> None
     assert state.read("host-changes") is None
 
 
-def test_a_file_that_is_gone_is_given_up(state: StateDir) -> None:
+def test_a_removed_file_is_abandoned(state: StateDir) -> None:
     files = kernel()
     knobs = knobs_of(files, state)
     knobs.apply({GOVERNOR: "performance"})
@@ -177,7 +177,9 @@ def test_drift_is_seen_and_repaired_on_demand(state: StateDir) -> None:
     assert files.files[GOVERNOR] == "performance"
 
 
-def test_what_others_changed_is_put_back_and_reported(state: StateDir) -> None:
+def test_files_changed_by_other_programs_are_restored_and_reported(
+    state: StateDir,
+) -> None:
     files = kernel()
     knobs = knobs_of(files, state)
     knobs.apply({GOVERNOR: "performance", MIN: "950"})
@@ -216,7 +218,7 @@ def test_a_journal_of_another_boot_is_dropped(state: StateDir) -> None:
         ),
     ],
 )
-def test_a_journal_that_makes_no_sense_is_set_aside(state: StateDir, text: str) -> None:
+def test_an_invalid_journal_is_set_aside(state: StateDir, text: str) -> None:
     state.write("host-changes", text)
     journal = KnobJournal(state, "")
     knobs = Knobs(kernel(), journal)
@@ -258,7 +260,7 @@ def test_without_a_journal_nothing_is_written(state: StateDir, tmp_path: Path) -
         pytest.param(IRQ, "0-3", "x", False, id="no list"),
     ],
 )
-def test_texts_are_compared_by_what_they_mean(
+def test_texts_are_compared_by_meaning(
     path: str, one: str, other: str, *, expected: bool
 ) -> None:
     assert is_same(path, one, other) is expected

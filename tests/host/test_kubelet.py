@@ -77,7 +77,7 @@ def test_static_managers_are_found(
     assert found == tuple(KubeletManager(*one) for one in expected)
 
 
-def test_the_sentence_says_what_to_do() -> None:
+def test_the_sentence_names_the_remedy() -> None:
     assert str(KubeletManager("memory", "Static", CONFIG)) == (
         "the kubelet's memory manager has the policy Static "
         "(/var/lib/kubelet/config.yaml): it and this daemon will overwrite each "

@@ -35,7 +35,7 @@ def kinds(machine: Machine) -> str:
         ),
     ],
 )
-def test_what_was_given_is_found(given: dict[int, MemoryKind], found: str) -> None:
+def test_given_kinds_are_used(given: dict[int, MemoryKind], found: str) -> None:
     machine = read_machine(sysfs_files(MACHINE), given)
 
     assert kinds(machine) == found
@@ -43,7 +43,7 @@ def test_what_was_given_is_found(given: dict[int, MemoryKind], found: str) -> No
     assert machine == replace(MACHINE, nodes=tuple(nodes))
 
 
-def test_nothing_is_guessed_of_what_was_reported() -> None:
+def test_given_kinds_replace_all_guesses() -> None:
     files = sysfs_files(MACHINE).files
     bare = RecordedTree({key: files[key] for key in files if "access0" not in key})
     bare = msgspec.structs.replace(
@@ -55,7 +55,7 @@ def test_nothing_is_guessed_of_what_was_reported() -> None:
     assert (kinds(machine), logs) == ("dram dram hbm cxl dram", [])
 
 
-def test_other_kinds_are_measured_by_what_is_dram() -> None:
+def test_other_kinds_are_guessed_by_comparison_with_dram() -> None:
     given = sysfs_files(MACHINE).files
     speeds = {0: 800_000, 1: 200_000, 2: 200_000, 3: 100_000}
     files = {key: given[key] for key in given if "dax" not in key and "/nd/" not in key}

@@ -59,7 +59,7 @@ def test_a_host_without_a_table_has_no_devices(tmp_path: Path) -> None:
     assert MountTable(HostTree(tmp_path)).device_of("/var") is None
 
 
-def test_a_table_can_be_let_go_of_and_read_again(tmp_path: Path) -> None:
+def test_a_closed_table_can_be_read_again(tmp_path: Path) -> None:
     table = table_of(TABLE, tmp_path)
     first = table.device_of("/mnt")
     table.close()
@@ -87,7 +87,7 @@ print(table.device_of(sys.argv[1]))
 @pytest.mark.process
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="needs unshare(1)")
-def test_the_kernel_says_when_its_table_changed(tmp_path: Path) -> None:
+def test_the_kernel_reports_changes_of_its_mount_table(tmp_path: Path) -> None:
     unshare = ("unshare", "--mount", "--pid", "--fork", "--mount-proc")
     done = subprocess.run(
         [*unshare, sys.executable, "-c", MOUNTS_LATER, tmp_path, ROOT],

@@ -32,7 +32,7 @@ def program_in(folder: Path, content: bytes = b"\x7fELF one") -> MpolsetProgram:
     return MpolsetProgram(str(folder / "source"), str(folder / "run"))
 
 
-def test_it_is_copied_once_and_anybody_may_run_it(tmp_path: Path) -> None:
+def test_the_program_is_copied_once_and_executable_by_all_users(tmp_path: Path) -> None:
     program = program_in(tmp_path)
 
     target = Path(program.place())
@@ -46,7 +46,9 @@ def test_it_is_copied_once_and_anybody_may_run_it(tmp_path: Path) -> None:
     assert list((tmp_path / "run").iterdir()) == [target]
 
 
-def test_another_one_replaces_it_and_leaves_the_mounted_file(tmp_path: Path) -> None:
+def test_another_version_replaces_the_program_and_keeps_the_mounted_file(
+    tmp_path: Path,
+) -> None:
     program = program_in(tmp_path)
     target = Path(program.place())
     with target.open("rb") as mounted:

@@ -123,7 +123,7 @@ def test_a_partition_of_another_program_is_left_alone() -> None:
     assert host.exclusive() == {"k": "2-6"}
 
 
-def test_a_container_that_is_gone_leaves_nothing_above() -> None:
+def test_a_removed_container_leaves_no_exclusive_cpus_above() -> None:
     host = kernel()
     writer = PartitionWriter(host, None)
     writer.apply([wish("k/p/a", "2"), wish("k/q/c", "3")])
@@ -140,7 +140,7 @@ def test_a_container_that_is_gone_leaves_nothing_above() -> None:
     assert writer.is_idle
 
 
-def test_what_the_kernel_refuses_is_explained_and_undone() -> None:
+def test_a_partition_that_the_kernel_refuses_is_explained_and_undone() -> None:
     host = kernel()
     host.write(f"{TOP}/k/p/b/cpuset.cpus", "0-2")
     writer = PartitionWriter(host, None)
@@ -204,7 +204,7 @@ def test_a_partition_without_its_cpus_is_made_again(*, is_older: bool) -> None:
     assert not host.exclusive()
 
 
-def test_the_next_process_ends_what_one_has_left(tmp_path: Path) -> None:
+def test_the_next_process_ends_partitions_of_removed_containers(tmp_path: Path) -> None:
     state = StateDir.open(str(tmp_path / "state"))
     host = kernel()
     host.write(f"{TOP}/k/cpuset.cpus.exclusive", "6")

@@ -100,7 +100,7 @@ RDT_FILES = {
 }
 
 
-def test_what_resctrl_offers() -> None:
+def test_the_resources_of_resctrl_are_read() -> None:
     assert read_with(RDT_FILES).rdt == Rdt(
         mount=RESCTRL,
         options=("rw", "cdpl2"),

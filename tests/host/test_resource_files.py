@@ -18,7 +18,7 @@ def content(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 
-def test_the_folder_holds_just_the_files_for_everybody_to_read(tmp_path: Path) -> None:
+def test_the_folder_has_exactly_the_files_readable_by_all_users(tmp_path: Path) -> None:
     files = ResourceFiles(f"{tmp_path}/run/")
     old = os.umask(0o077)
     try:
@@ -33,7 +33,7 @@ def test_the_folder_holds_just_the_files_for_everybody_to_read(tmp_path: Path) -
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o644}
 
 
-def test_what_has_a_file_open_keeps_the_old_text(tmp_path: Path) -> None:
+def test_open_files_keep_the_old_text(tmp_path: Path) -> None:
     files = ResourceFiles(str(tmp_path))
     files.write("c1", TEXTS)
     with (tmp_path / "containers/c1/a.sh").open() as reader:
@@ -43,7 +43,7 @@ def test_what_has_a_file_open_keeps_the_old_text(tmp_path: Path) -> None:
     assert content(tmp_path / "containers/c1") == {"a.sh": 'A="2"\n', "a.json": "{}\n"}
 
 
-def test_what_a_killed_writer_left_is_replaced(tmp_path: Path) -> None:
+def test_files_left_by_a_killed_writer_are_replaced(tmp_path: Path) -> None:
     files = ResourceFiles(str(tmp_path))
     files.write("c1", {})
     (tmp_path / "containers/c1/.a.sh.new").write_text("half a te")
@@ -99,7 +99,7 @@ def of_another_user(path: Path) -> None:
         pytest.param(Path.touch, "Not a directory|File exists", id="a file"),
     ],
 )
-def test_a_folder_that_is_not_just_ours_is_refused(
+def test_a_folder_that_others_may_have_changed_is_refused(
     tmp_path: Path, where: str, prepare: Callable[[Path], None], why: str
 ) -> None:
     path = tmp_path / where
@@ -134,7 +134,7 @@ def test_a_folder_that_another_removed_is_made_again(tmp_path: Path) -> None:
     assert files.present() == ("c2",)
 
 
-def test_it_can_be_let_go_of_and_used_again(tmp_path: Path) -> None:
+def test_the_folder_can_be_closed_and_used_again(tmp_path: Path) -> None:
     files = ResourceFiles(str(tmp_path / "run"))
     files.write("c1", TEXTS)
     files.close()

@@ -113,7 +113,7 @@ def io_priorities(child: int) -> set[str]:
         ),
     ],
 )
-def test_all_threads_are_scheduled_as_the_class_says(
+def test_all_threads_have_the_scheduling_of_the_class(
     tree: HostTree, child: int, scheduling: SchedulingClass, expected: tuple[int, int]
 ) -> None:
     assert set_scheduler(tree, FOLDER, scheduling) == len(threads_of(child))
@@ -150,7 +150,7 @@ def test_all_threads_have_the_io_priority_of_the_class(
         pytest.param(set_io_priority, id="the I/O priority"),
     ],
 )
-def test_what_a_class_leaves_alone_stays(
+def test_values_that_a_class_does_not_set_stay(
     tree: HostTree, child: int, act: Callable[[HostTree, str, SchedulingClass], int]
 ) -> None:
     before = policies(child), io_priorities(child)
@@ -178,7 +178,7 @@ def test_only_the_first_threads_have_deadlines(tree: HostTree, child: int) -> No
     assert {os.sched_getscheduler(one) for one in others} == {os.SCHED_OTHER}
 
 
-def test_what_the_kernel_refuses_is_reported(tree: HostTree) -> None:
+def test_a_class_that_the_kernel_refuses_is_reported(tree: HostTree) -> None:
     # There is no time for that in its period.
     impossible = SchedulingClass(
         name="odd",
@@ -194,7 +194,7 @@ def test_what_the_kernel_refuses_is_reported(tree: HostTree) -> None:
     assert str(found.value) == "scheduler of scheduling class 'odd': Invalid argument"
 
 
-def test_threads_that_are_gone_do_no_harm(tree: HostTree, child: int) -> None:
+def test_threads_that_have_ended_are_skipped(tree: HostTree, child: int) -> None:
     path = Path(tree.root, FOLDER.strip("/"), "cgroup.threads")
     gone = subprocess.Popen(["true"])
     gone.wait()
@@ -206,7 +206,7 @@ def test_threads_that_are_gone_do_no_harm(tree: HostTree, child: int) -> None:
     assert policies(child) == {(os.SCHED_BATCH, 0)}
 
 
-def test_processes_of_another_namespace_are_not_ours_to_set(tmp_path: Path) -> None:
+def test_processes_of_another_pid_namespace_are_an_error(tmp_path: Path) -> None:
     folder = tmp_path / FOLDER.strip("/")
     folder.mkdir()
     (folder / "cgroup.threads").write_text("0\n")

@@ -267,7 +267,7 @@ def answered_with(key: tuple[int, Any], answer: Any) -> header.Replies:
     return header.tpmi(ONE_DIE) | {(request, bytes(asked)): (0, bytes(answer))}
 
 
-def test_a_class_that_cannot_be_is_not_believed() -> None:
+def test_an_impossible_class_of_service_is_ignored() -> None:
     head = header.ClosAssocHead(4, 0, 1)
     asked = header.commands(head, (header.ClosAssoc(0, 0, n, 0) for n in range(4)))
     answer = header.commands(head, (header.ClosAssoc(0, 0, n, n * 2) for n in range(4)))

@@ -28,7 +28,7 @@ def state(tmp_path: Path) -> StateDir:
     return StateDir.open(str(tmp_path / "state"))
 
 
-def test_what_is_kept_is_read_by_the_next_one(state: StateDir) -> None:
+def test_the_next_process_reads_the_journal(state: StateDir) -> None:
     SstJournal(state, "boot").write((PUNIT,))
 
     assert SstJournal(state, "boot").read() == (PUNIT,)
@@ -68,7 +68,7 @@ def test_nothing_to_keep_leaves_no_file(state: StateDir) -> None:
         ),
     ],
 )
-def test_a_journal_without_sense_is_set_aside(text: str, state: StateDir) -> None:
+def test_an_invalid_journal_is_set_aside(text: str, state: StateDir) -> None:
     state.write(NAME, text)
     journal = SstJournal(state, "boot")
 

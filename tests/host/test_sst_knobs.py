@@ -92,7 +92,7 @@ def test_ioctls_have_the_kernels_numbers() -> None:
 
 
 @both
-def test_punits_are_as_wanted_and_then_as_they_were(kind: int, state: StateDir) -> None:
+def test_punits_are_set_and_restored(kind: int, state: StateDir) -> None:
     driver = drivers(MACHINE)[kind]
     knobs = knobs_of(driver, state)
 
@@ -111,7 +111,7 @@ def test_punits_are_as_wanted_and_then_as_they_were(kind: int, state: StateDir) 
 
 
 @both
-def test_only_what_differs_is_written(kind: int, state: StateDir) -> None:
+def test_only_differing_punits_are_written(kind: int, state: StateDir) -> None:
     driver = drivers(MACHINE)[kind]
     knobs = knobs_of(driver, state)
     knobs.apply(WANTED)
@@ -166,7 +166,7 @@ def test_originals_of_another_boot_are_dropped(state: StateDir) -> None:
     assert driver.writes == 0
 
 
-def test_what_is_refused_is_reported_and_tried_again(state: StateDir) -> None:
+def test_a_refused_write_is_reported_and_retried(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     driver.refuses = errno.EPERM
     knobs = knobs_of(driver, state)
@@ -187,7 +187,7 @@ def test_what_is_refused_is_reported_and_tried_again(state: StateDir) -> None:
     assert driver.machine.speed_select == (WANTED[0], MACHINE.speed_select[1])
 
 
-def test_what_others_change_is_seen_and_mended(state: StateDir) -> None:
+def test_changes_by_other_programs_are_detected_and_repaired(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     knobs = knobs_of(driver, state)
     knobs.apply(WANTED)
@@ -204,7 +204,7 @@ def test_what_others_change_is_seen_and_mended(state: StateDir) -> None:
     assert driver.machine.speed_select == WANTED
 
 
-def test_a_punit_that_is_gone_is_reported(state: StateDir) -> None:
+def test_a_missing_punit_is_reported(state: StateDir) -> None:
     driver = IsstDriver(MACHINE)
     lost = msgspec.structs.replace(WANTED[0], id=5)
     knobs = knobs_of(driver, state)

@@ -31,7 +31,7 @@ def state(tmp_path: Path) -> Iterator[StateDir]:
     opened.close()
 
 
-def test_it_is_made_for_us_alone(tmp_path: Path) -> None:
+def test_the_directory_is_accessible_to_its_owner_only(tmp_path: Path) -> None:
     old = os.umask(0)
     try:
         state = StateDir.open(f"{tmp_path}/var/state")
@@ -47,7 +47,7 @@ def test_it_is_made_for_us_alone(tmp_path: Path) -> None:
     assert modes == {"lock": 0o600, "policy": 0o600}
 
 
-def test_what_is_written_is_read_by_the_next_one(state: StateDir) -> None:
+def test_the_next_process_reads_what_was_written(state: StateDir) -> None:
     before = state.read("policy")
     for text in ("long text\n" * 100_000, "", "short \U0001f4be"):
         state.write("policy", text)
@@ -75,7 +75,7 @@ def test_a_reader_has_the_old_text_or_the_new_one(state: StateDir) -> None:
     assert state.read("policy") == "new"
 
 
-def test_what_a_killed_writer_left_is_replaced(state: StateDir) -> None:
+def test_files_left_by_a_killed_writer_are_replaced(state: StateDir) -> None:
     Path(state.path, ".policy.new").write_text("half a te")
     state.write("policy", "text")
 
@@ -90,7 +90,7 @@ def test_a_text_is_removed_once(state: StateDir) -> None:
     assert names(state) == []
 
 
-def test_the_last_five_that_made_no_sense_are_kept(state: StateDir) -> None:
+def test_the_last_five_invalid_files_are_kept(state: StateDir) -> None:
     paths = []
     for number in range(7):
         state.write("policy", str(number))
@@ -196,7 +196,7 @@ Spoil = Callable[[Path], object]
         ),
     ],
 )
-def test_it_is_refused_where_others_may_have_been(
+def test_a_directory_that_others_may_have_changed_is_refused(
     spoil: Spoil, sentence: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "state"

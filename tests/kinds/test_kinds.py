@@ -86,7 +86,7 @@ def test_a_built_in_kind_has_its_name(name: str) -> None:
 
 
 @pytest.mark.process
-def test_a_built_in_kind_is_found_without_a_look_at_what_is_installed() -> None:
+def test_a_built_in_kind_is_found_without_reading_entry_points() -> None:
     code = f"""
 import sys
 from nri_resmgr.config import parse_config

@@ -82,7 +82,7 @@ def test_the_page_has_no_other_blocks() -> None:
 
 
 @pytest.mark.parametrize(("words", "output"), SHOWN, ids=lambda one: one[0])
-def test_commands_show_what_the_page_shows(
+def test_commands_print_the_output_of_the_page(
     installed: Path, words: list[str], output: str
 ) -> None:
     found = resmgr(installed, *words)
@@ -90,7 +90,7 @@ def test_commands_show_what_the_page_shows(
     assert [line.rstrip() for line in found.splitlines()] == output.splitlines()
 
 
-def test_its_tests_pass(installed: Path) -> None:
+def test_the_tests_of_the_page_pass(installed: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, "-c", "/dev/null", "--rootdir", ".", "test_packed_policy.py"],
@@ -102,7 +102,7 @@ def test_its_tests_pass(installed: Path) -> None:
     assert "2 passed" in done.stdout, done.stdout
 
 
-def test_it_is_typed_as_strictly_as_we_are(installed: Path) -> None:
+def test_the_policy_of_the_page_passes_mypy_strict(installed: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--no-incremental"]
     done = subprocess.run(
         [*command, "packed_policy.py", "test_packed_policy.py"],
@@ -114,7 +114,7 @@ def test_it_is_typed_as_strictly_as_we_are(installed: Path) -> None:
     assert done.stdout == "Success: no issues found in 2 source files\n"
 
 
-async def test_it_places_containers_and_shows_them(
+async def test_the_policy_places_containers_and_shows_them(
     tmp_path: Path, installed: Path
 ) -> None:
     async with (
@@ -133,7 +133,7 @@ async def test_it_places_containers_and_shows_them(
     assert (why["container"]["pool"], why["candidates"]) == ("packed", [])
 
 
-async def test_it_knows_after_a_kill_what_it_granted(
+async def test_the_policy_restores_its_grants_after_a_kill(
     tmp_path: Path, installed: Path
 ) -> None:
     async with node(tmp_path, "1s1n8c1t") as some:
@@ -160,7 +160,7 @@ async def test_it_knows_after_a_kill_what_it_granted(
     assert (after, one) == (before, "2")
 
 
-async def test_it_follows_and_precedes_other_policies(
+async def test_other_policies_can_be_switched_to_the_policy_and_back(
     tmp_path: Path, installed: Path
 ) -> None:
     async with node(tmp_path, "1s1n8c1t") as some:
@@ -179,7 +179,9 @@ async def test_it_follows_and_precedes_other_policies(
     assert found == [("1-2", "3-7"), ("2-3", "0-1,4-7"), ("2-3", "1,4-7")]
 
 
-async def test_what_it_decided_is_replayed(tmp_path: Path, installed: Path) -> None:
+async def test_decisions_of_the_policy_can_be_replayed(
+    tmp_path: Path, installed: Path
+) -> None:
     recording = str(tmp_path / "recording")
     async with node(tmp_path, "1s1n8c1t") as some:
         flags = packed(some, installed)
@@ -196,7 +198,7 @@ async def test_what_it_decided_is_replayed(tmp_path: Path, installed: Path) -> N
     }
 
 
-def test_it_is_switched_to_and_from_in_a_scenario(installed: Path) -> None:
+def test_a_scenario_can_switch_to_the_policy_and_back(installed: Path) -> None:
     (installed / "switch.yaml").write_text("""\
 machine: 1s1n8c1t
 kind: PackedPolicy
@@ -219,7 +221,7 @@ story:
     ]
 
 
-def test_a_node_without_the_package_says_what_it_lacks(tmp_path: Path) -> None:
+def test_a_node_without_the_package_reports_the_unknown_kind(tmp_path: Path) -> None:
     (tmp_path / "packed.yaml").write_text(FILES["packed.yaml"])
     found = resmgr(tmp_path, "check", "--topology", "1s1n8c1t", "packed.yaml")
 

@@ -195,7 +195,7 @@ async def test_units_that_the_node_does_not_have_are_refused(
             await kubelet.allocate_ids(CPUS, "unit-0", "unit-4")
 
 
-async def test_the_first_units_are_preferred_after_those_that_must_be(
+async def test_required_units_are_preferred_then_the_first_ones(
     kubelet: DevicePluginManager, folder: Path
 ) -> None:
     async with serving(folder, Offer(CPUS, 12, 12)):
@@ -220,5 +220,5 @@ async def test_the_first_units_are_preferred_after_those_that_must_be(
         "OTHER=NRI_RESMGR_DEVICES_X=a/b=2",
     ],
 )
-def test_variables_that_say_nothing_count_nothing(entry: str) -> None:
+def test_malformed_variables_are_ignored(entry: str) -> None:
     assert read_devices([entry]) == {}

@@ -89,7 +89,7 @@ async def test_amounts_are_exact_by_each_source(tmp_path: Path, source: str) -> 
             assert web.extended == {}
 
 
-async def test_the_runtime_gets_what_exact_amounts_need(tmp_path: Path) -> None:
+async def test_the_runtime_gets_the_pins_of_exact_amounts(tmp_path: Path) -> None:
     async with running_node(tmp_path, "2s1n4c1t") as node:
         # As cgroup values say it, a thousandth of the node's memory less: it fits.
         memory = node.capacity // 2 + (30 << 20)

@@ -31,7 +31,7 @@ def pod(uid: str, cpu: str = "1", padding: int = 0) -> KubeletPod:
         )
     )
 )
-def test_the_last_word_on_each_pod_counts(steps: list[tuple[str, str, str]]) -> None:
+def test_the_latest_report_of_each_pod_wins(steps: list[tuple[str, str, str]]) -> None:
     cache, known, asked = PodCache(), dict[str, str](), set[str]()
     changed: list[str] = []
     cache.on_change = lambda one: changed.append(one.uid)

@@ -27,7 +27,7 @@ def encoded(number: int) -> bytes:
     return pod(f"uid-{number}", *made).SerializeToString()
 
 
-def test_pods_that_are_gone_leave_no_texts() -> None:
+def test_removed_pods_leave_no_texts() -> None:
     for number in range(_PODS):  # fills what is bounded
         assert read_pod(encoded(number))
     tracemalloc.start()

@@ -88,7 +88,7 @@ async def asking(folder: Path, patience: float = 60.0) -> AsyncIterator[Side]:
         book.keep_only(())
 
 
-async def test_pods_that_are_there_are_listed_at_once(tmp_path: Path) -> None:
+async def test_present_pods_are_listed_at_once(tmp_path: Path) -> None:
     async with asking(tmp_path) as side:
         side.kubelet.put(GPUS)
         side.book.expect(WEB, "1")
@@ -142,7 +142,7 @@ async def test_a_kubelet_without_get_is_asked_for_lists(
         assert side.connection.problem == ""
 
 
-async def test_a_restarted_kubelet_answers_what_was_asked_meanwhile(
+async def test_queries_during_a_restart_of_the_kubelet_are_answered_after_it(
     tmp_path: Path,
 ) -> None:
     async with asking(tmp_path) as side:
@@ -172,7 +172,7 @@ async def test_errors_pass(status: Status, tmp_path: Path) -> None:
         await until(lambda: not side.connection.problem)
 
 
-async def test_a_hanging_kubelet_is_given_up_and_asked_again(tmp_path: Path) -> None:
+async def test_a_hanging_query_is_abandoned_and_repeated(tmp_path: Path) -> None:
     async with asking(tmp_path, patience=0.1) as side:
         side.kubelet.put(GPUS)
         side.kubelet.hangs = True
@@ -231,7 +231,7 @@ async def test_an_answer_about_an_earlier_pod_of_the_name_is_dropped(
         assert await side.answer(uid="2") == ANSWER
 
 
-def test_numbers_that_are_no_nodes_are_left_out() -> None:
+def test_invalid_numbers_of_nodes_are_left_out() -> None:
     nodes = [pb.NUMANode(ID=key) for key in (-1, 0, 1023, 1024, 1 << 62)]
     device = pb.ContainerDevices(
         resource_name="a/b",

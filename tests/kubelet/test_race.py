@@ -55,7 +55,7 @@ async def live(node: Node, mine: list[core.Pod], chance: random.Random) -> list[
     return first
 
 
-async def test_pods_that_the_kubelet_reports_late_are_put_right(tmp_path: Path) -> None:
+async def test_pods_reported_late_by_the_kubelet_are_corrected(tmp_path: Path) -> None:
     chance = random.Random(20)  # noqa: S311 - repeatable
     async with running_node(tmp_path, "2s2n16c2t") as node:
         all_pods = pods(chance)

@@ -102,7 +102,7 @@ async def test_a_resize_that_no_cgroup_value_shows_follows_the_kubelet(
         assert node.has(one, "web", source=RequestOrigin.KUBELET)
 
 
-async def test_what_is_allocated_counts_before_what_is_desired_next(
+async def test_allocated_amounts_take_precedence_over_desired_ones(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path) as node:
@@ -165,7 +165,7 @@ async def test_the_next_container_of_a_resized_pod_has_the_new_amounts(
         assert node.has(one, "web", source=RequestOrigin.KUBELET, request=3000)
 
 
-async def test_what_the_node_cannot_grant_is_logged_and_nothing_changes(
+async def test_a_resize_that_the_node_cannot_grant_is_logged_and_changes_nothing(
     tmp_path: Path,
 ) -> None:
     async with running_node(tmp_path, "1s1n4c1t") as node:

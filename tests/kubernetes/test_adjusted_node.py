@@ -263,7 +263,7 @@ MISTAKES: Final = (
 )
 
 
-async def test_what_cannot_be_is_an_error_that_says_why(node: Node) -> None:
+async def test_impossible_adjustments_are_errors_with_a_reason(node: Node) -> None:
     async with adjustable(node) as adjusted:
         await adjusted.running.place(Workload("idle", QosClass.BEST_EFFORT))
         node.kubectl.apply(adjustment("good", "next", classes={"rdt": "gold"}))

@@ -150,7 +150,7 @@ async def test_config_maps_are_another_source(node: Node) -> None:
         await until(lambda: node.source() == "cri-resmgr-config.group.fast")
 
 
-async def test_what_kubectl_shows_of_a_node(node: Node) -> None:
+async def test_kubectl_shows_the_columns_of_a_node(node: Node) -> None:
     node.kubectl.apply(policy("default", "cpuset:3"))
     async with daemon_of(node), node.agent():
         await until(lambda: node.condition("Ready")[0] == "True")

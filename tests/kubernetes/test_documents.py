@@ -47,7 +47,7 @@ def plural(kind: str) -> str:
 
 
 @pytest.mark.usefixtures("our_kinds")
-def test_the_api_server_takes_all_documents_as_they_are(
+def test_the_api_server_accepts_all_documents_unchanged(
     control_plane: ControlPlane, namespace: str
 ) -> None:
     wrong: dict[str, object] = {}
@@ -67,7 +67,7 @@ def test_the_api_server_takes_all_documents_as_they_are(
     assert len(DOCUMENTS) > len(SAMPLES)
 
 
-async def test_samples_are_in_force_or_refused_as_check_says(node: Node) -> None:
+async def test_samples_are_in_force_or_refused_as_by_check(node: Node) -> None:
     name, refused = f"node.{node.name}", set()
     async with daemon(node.folder, parse_spec(MACHINE), *node.daemon_flags) as running:
         await running.line("control.listening")

@@ -95,7 +95,9 @@ def installed(cluster: ControlPlane) -> tuple[dict[str, Any], ...]:
 
 
 @pytest.mark.parametrize("source", ["chart", "kustomization"])
-def test_all_objects_are_taken_as_they_are(cluster: ControlPlane, source: str) -> None:
+def test_the_api_server_accepts_all_objects_unchanged(
+    cluster: ControlPlane, source: str
+) -> None:
     if source == "chart":
         features = dict.fromkeys(("resctrl", "speedSelect", "systemd", "selinux"), True)
         objects = Release(kinds=known(cluster)).render(
@@ -113,7 +115,7 @@ def test_all_objects_are_taken_as_they_are(cluster: ControlPlane, source: str) -
         assert list(lost(found, one)) == [], one["kind"]
 
 
-def test_what_is_applied_again_is_unchanged(
+def test_objects_applied_again_are_unchanged(
     control_plane: ControlPlane, installed: tuple[dict[str, Any], ...]
 ) -> None:
     kubectl = control_plane.kubectl.within(NAMESPACE)
@@ -125,7 +127,7 @@ def test_what_is_applied_again_is_unchanged(
     assert after == before
 
 
-def test_the_agent_may_what_it_needs_and_nothing_else(
+def test_the_agent_has_exactly_the_rights_it_needs(
     control_plane: ControlPlane, installed: tuple[dict[str, Any], ...]
 ) -> None:
     user = Account(control_plane, NAMESPACE, "nri-resmgr").user
@@ -184,7 +186,7 @@ def may(
         ("/api/v1/namespaces/kube-system/secrets", 403),
     ],
 )
-def test_its_token_reaches_as_far_as_its_rights(
+def test_the_token_of_the_agent_has_the_rights_of_its_account(
     control_plane: ControlPlane,
     installed: tuple[dict[str, Any], ...],
     path: str,

@@ -123,7 +123,7 @@ def reason(publisher: TopologyPublisher) -> str:
     return publisher.publication.reason if publisher.publication else ""
 
 
-async def test_it_is_made_when_its_kind_comes_and_follows_changes(
+async def test_the_object_is_created_with_its_kind_and_follows_changes(
     node: Node, control_plane: ControlPlane
 ) -> None:
     remove(control_plane.kubectl)

@@ -319,7 +319,7 @@ async def until(holds: Any) -> None:
             await asyncio.sleep(0.1)
 
 
-async def test_its_own_certificates_are_rotated_without_a_gap(
+async def test_certificates_of_the_webhook_are_rotated_without_a_gap(
     kubectl: Kubectl, named: str, tmp_path: Path, keeper_account: Account
 ) -> None:
     """Each pod that is created meanwhile has the annotation."""
@@ -439,7 +439,7 @@ def test_the_command_keeps_certificates_with_the_shipped_rights(
     assert re.search(r"webhook\.certificates +step=make-current", lines)
 
 
-def test_its_account_may_do_nothing_else(
+def test_the_account_of_the_webhook_has_no_other_rights(
     kubectl: Kubectl, tmp_path: Path, keeper_account: Account
 ) -> None:
     own = keeper_account.kubectl(tmp_path / "own")

@@ -150,7 +150,7 @@ class History:
         with suppress(PolicyError):
             decision = self._decide(Updated(spec))
             self.there[container] = spec
-            self._tell(container, decision.pin)
+            self._pin_by_runtime(container, decision.pin)
 
     def stop(self, container: str) -> None:
         """Have a container go."""
@@ -172,7 +172,7 @@ class History:
         self.state = after.state
         for key, pin in after.pins.items():
             if pin != self.pins[key]:
-                self._tell(key, pin)
+                self._pin_by_runtime(key, pin)
         self._note(after.why)
         self._begin_checkpoints()  # a new process writes one at once
 
@@ -240,12 +240,12 @@ class History:
         self.past.append((self.policy, self.state))
 
     def _note(self, why: Mapping[str, Rule]) -> None:
-        """Note rules of decisions: who fell back and is kept there has still less."""
+        """Note rules: a container that fell back and is kept there has still less."""
         for key, rule in why.items():
             if rule is not Rule.KEPT or self.why.get(key) not in FELL_BACK:
                 self.why[key] = rule
 
-    def _tell(self, container: str, pin: Pin) -> None:
+    def _pin_by_runtime(self, container: str, pin: Pin) -> None:
         """Have the runtime itself pin a container, in the reply to its request."""
         self._apply(container, pin)
         self.record[container] = self.pins[container]

@@ -36,7 +36,7 @@ class PinnedNode(RuleBasedStateMachine):
         self.take(self.policy.decide(self.state, Stopped(container)))
 
     @invariant()
-    def the_runtime_holds_what_the_state_says(self) -> None:
+    def the_runtime_has_the_pins_of_the_state(self) -> None:
         """The pins that were sent add up to the desired ones."""
         wanted = self.policy.pins(self.state)
         assert wanted.keys() == self.specs.keys()

@@ -59,7 +59,7 @@ def specs(draw: st.DrawFn, name: int) -> ContainerSpec:
 
 
 @given(st.sampled_from(MACHINES), st.data())
-def test_whoever_asks_for_a_priority_gets_it_while_it_is_free(
+def test_a_container_gets_cpus_of_its_priority_while_they_are_free(
     where: tuple[Machine, CpuSet], data: st.DataObject
 ) -> None:
     """As long as no container shares CPUs: sharers may need these to stay."""

@@ -94,7 +94,7 @@ def restarted(node: Node) -> BalloonsState:
 
 
 @given(nodes([]))
-def test_everybody_keeps_their_cpus_where_no_idle_ones_are_shared(node: Node) -> None:
+def test_without_shared_idle_cpus_all_containers_keep_their_cpus(node: Node) -> None:
     policy, state = node
     after = restarted(node)
 

@@ -78,7 +78,7 @@ def own_cpus(engine: Engine, key: str) -> CpuSet:
     asked=st.lists(st.sampled_from(AMOUNTS), min_size=1, max_size=6),
     config=configs(),
 )
-def test_whoever_has_cpus_keeps_as_many_or_the_configuration_is_refused(
+def test_containers_keep_their_number_of_cpus_or_the_configuration_is_refused(
     machine: Any,
     kind: str,
     asked: list[tuple[int, QosClass]],

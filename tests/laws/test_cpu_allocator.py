@@ -176,7 +176,7 @@ def test_of_groups_as_good_the_tightest_or_the_roomiest_wins(
 
 
 @given(requests())
-def test_refuses_just_what_cannot_be(case: Case) -> None:
+def test_refuses_only_impossible_requests(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     with pytest.raises(CpusExhausted) as refusal:
         allocate_cpus(CpuRequest(len(request.free) + 1, request.free), machine)
@@ -200,7 +200,7 @@ def test_asking_again_after_release_gives_the_same(case: Case) -> None:
 
 
 @given(requests())
-def test_what_stays_after_a_release_is_as_compact_as_can_be(case: Case) -> None:
+def test_the_rest_after_a_release_is_as_compact_as_possible(case: Case) -> None:
     request, machine = case[0], machine_of(case[1])
     gone = release_cpus(
         request.free, request.count, machine, CpuPreferences(priority=ANY)

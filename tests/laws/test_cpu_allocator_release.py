@@ -49,7 +49,7 @@ def test_any_part_of_a_pick_is_found_again_beside_the_rest(
 
 
 @given(CASES, st.data())
-def test_what_a_release_chose_is_found_again_beside_the_rest(
+def test_released_cpus_are_found_again_beside_the_rest(
     case: Case, data: st.DataObject
 ) -> None:
     request, spec = case

@@ -197,7 +197,7 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
             )
 
     @invariant()
-    def everybody_is_where_it_belongs(self) -> None:
+    def all_containers_are_in_their_pools(self) -> None:
         """Pins are the CPUs of the pool, or of the next one that has any."""
         pins, cpus = self.policy.pins(self.state), self.state.cpus
         for key, spec in self.specs.items():

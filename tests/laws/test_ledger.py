@@ -56,7 +56,7 @@ def test_a_ledger_holds_what_was_put_last_and_not_dropped(
 
 
 @given(STEPS)
-def test_a_pod_has_the_containers_that_say_so(steps: list[tuple[object, ...]]) -> None:
+def test_a_pod_has_the_containers_that_name_it(steps: list[tuple[object, ...]]) -> None:
     ledger, plain = history(steps)
 
     found = {pod: set(ledger.in_pod(pod)) for pod in PODS}

@@ -78,7 +78,7 @@ def accepted(case: Situation) -> MemoryOffer:
 
 
 @given(situations())
-def test_no_nodes_are_promised_more_than_they_hold(case: Situation) -> None:
+def test_no_nodes_are_overcommitted(case: Situation) -> None:
     ledger = accepted(case).ledger
 
     assert fits(zones_of(ledger), requests_of(ledger), case.machine)

@@ -36,7 +36,7 @@ def asked_of(near: NodeSet, case: Situation) -> MemoryFit | PolicyError:
 
 
 @given(situations())
-def test_what_fits_is_what_is_offered_with_nothing_widened(case: Situation) -> None:
+def test_a_request_fits_where_the_offer_widens_nothing(case: Situation) -> None:
     for near in subsets(case.machine.node_ids):
         if not near:
             continue
@@ -72,7 +72,7 @@ def reach(request: MemoryRequest, zone: NodeSet, case: Situation) -> NodeSet:
 
 
 @given(situations(), st.sets(st.integers(0, 9)))
-def test_what_runs_is_counted_where_it_runs_as_far_as_it_fits(
+def test_running_containers_are_counted_on_their_nodes_as_far_as_they_fit(
     case: Situation, ids: set[int]
 ) -> None:
     offer = adopt_memory(case.request, NodeSet.from_iterable(ids), case.ledger)
@@ -91,7 +91,7 @@ def test_what_runs_is_counted_where_it_runs_as_far_as_it_fits(
 
 
 @given(situations(most=3))
-def test_no_more_of_what_runs_would_fit(case: Situation) -> None:
+def test_running_containers_are_counted_as_far_as_possible(case: Situation) -> None:
     request = msgspec.structs.replace(case.request, hugepages=())
     zone = case.machine.memory_nodes.lowest(1)
     offer = adopt_memory(request, zone, case.ledger)

@@ -70,7 +70,7 @@ def test_lays_all_that_there_is_room_for(
 
 
 @given(laid, st.data())
-def test_what_is_lifted_leaves_its_room(
+def test_lifted_amounts_free_their_memory(
     amounts: list[Laid], data: st.DataObject
 ) -> None:
     fill, there = filled_with(amounts)
@@ -102,7 +102,7 @@ def test_moves_if_there_is_room_and_stays_if_not(
 
 
 @given(laid)
-def test_the_nodes_reported_are_promised_too_much(amounts: list[Laid]) -> None:
+def test_the_reported_nodes_are_overcommitted(amounts: list[Laid]) -> None:
     sums: dict[int, int] = {}
     for zone, amount in amounts:
         sums[zone] = sums.get(zone, 0) + amount
@@ -203,9 +203,7 @@ def test_accounts_that_are_changed_are_those_counted_again(
 
 
 @given(st.integers(1, 2), st.sampled_from([0b10, 0b1000, 0b1010]))
-def test_what_has_room_for_memory_but_not_for_huge_pages_stays(
-    size: int, zone: int
-) -> None:
+def test_a_request_whose_huge_pages_do_not_fit_stays(size: int, zone: int) -> None:
     request = MemoryRequest(
         id="both",
         affinity=NodeSet.of(0),

@@ -150,7 +150,7 @@ class NothingIsDecided(RuleBasedStateMachine):
         assert {k: (one.spec, one.last_sent) for k, one in entries} == self.running
 
     @invariant()
-    def it_wants_nothing(self) -> None:
+    def nothing_is_pinned_or_set(self) -> None:
         """No pin, no pool, no exclusive CPU, no host setting."""
         policy, state = self.policy, self.state
         assert policy.pins(state) == dict.fromkeys(self.running, NO_PIN)

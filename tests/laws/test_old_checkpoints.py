@@ -33,7 +33,7 @@ AGES: Final = (0, 1, 2, 3, 5, 8, 12, 20, OLDEST)
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @given(data=st.data())
-def test_everybody_stays_however_old_the_checkpoint_is(
+def test_containers_stay_however_old_the_checkpoint_is(
     kind: str, data: st.DataObject
 ) -> None:
     machines = data.draw(machines_for(kind))
@@ -48,7 +48,7 @@ def test_everybody_stays_however_old_the_checkpoint_is(
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @given(data=st.data())
-def test_everybody_stays_however_far_the_runtime_s_records_are_behind(
+def test_containers_stay_however_old_the_records_of_the_runtime_are(
     kind: str, data: st.DataObject
 ) -> None:
     machines = data.draw(machines_for(kind))
@@ -113,7 +113,7 @@ def test_a_container_that_shrank_twice_keeps_its_cpu() -> None:
     check_restarts(history)
 
 
-def test_cpus_that_a_resize_left_are_those_of_the_next_container() -> None:
+def test_cpus_released_by_a_resize_go_to_the_next_container() -> None:
     history = History(policy_of("TopologyAwarePolicy", "{}", "1s4n4c1t"))
     history.create(one("web", 5000))
     history.create(one("log", 500))
@@ -137,7 +137,7 @@ def test_a_resize_for_which_others_fell_back_was_decided() -> None:
     check_restarts(history)
 
 
-def test_one_resized_beside_one_that_fell_back_stays() -> None:
+def test_a_resized_container_beside_one_that_fell_back_stays() -> None:
     spec = DOCUMENTS["TopologyAwarePolicy"][2]
     history = History(policy_of("TopologyAwarePolicy", spec, "1s1n4c1t"))
     history.create(burstable("web", 2000))
@@ -150,7 +150,7 @@ def test_one_resized_beside_one_that_fell_back_stays() -> None:
     check_restarts(history)
 
 
-def test_one_that_fell_back_does_not_get_the_cpus_of_others_that_were_resized() -> None:
+def test_a_container_that_fell_back_gets_no_cpus_of_resized_ones() -> None:
     spec = DOCUMENTS["TopologyAwarePolicy"][2]
     policy = policy_of("TopologyAwarePolicy", spec, "1s2n4c1t")
     history = History(policy, by_partition=True)
@@ -166,7 +166,7 @@ def test_one_that_fell_back_does_not_get_the_cpus_of_others_that_were_resized() 
     check_restarts(history)
 
 
-def test_a_resize_that_nobody_decided_is_decided_at_the_start() -> None:
+def test_an_undecided_resize_is_decided_at_the_start() -> None:
     history = History(policy_of("TopologyAwarePolicy", "{}", "1s4n4c1t"))
     history.create(one("web", 2000))
     history.create(one("log", 2000))
@@ -180,7 +180,7 @@ def test_a_resize_that_nobody_decided_is_decided_at_the_start() -> None:
     assert [len(after.pins[key].cpus) for key in ("web", "log")] == [3, 1]
 
 
-def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
+def test_a_container_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
     spec = DOCUMENTS["StaticPlusPolicy"][0]
     history = History(policy_of("StaticPlusPolicy", spec, "1s2n4c1t"))
     # Of equal age, so that their names have the order in which they overflow.
@@ -194,7 +194,7 @@ def test_one_that_overflowed_to_reserved_cpus_keeps_its_exclusive_one() -> None:
     check_restarts(history)
 
 
-def test_one_that_found_no_list_does_not_get_that_of_a_younger_one() -> None:
+def test_a_container_without_a_list_does_not_get_that_of_a_younger_one() -> None:
     spec = DOCUMENTS["StaticPoolsPolicy"][0]
     history = History(policy_of("StaticPoolsPolicy", spec, "1s1n8c1t"))
     asks = PoolRequest(pool="x")
@@ -210,7 +210,7 @@ def test_one_that_found_no_list_does_not_get_that_of_a_younger_one() -> None:
     check_restarts(history)
 
 
-def test_one_alone_on_the_shared_cpus_has_its_own_among_them() -> None:
+def test_a_container_alone_on_the_shared_cpus_has_its_own_among_them() -> None:
     spec = DOCUMENTS["StaticPlusPolicy"][0]
     history = History(policy_of("StaticPlusPolicy", spec, "1s1n6c1t isolated=4-5"))
     history.create(one("db", 2000))

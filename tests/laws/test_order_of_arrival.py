@@ -1,4 +1,4 @@
-"""Whether a container with a request fits does not depend on who came before it."""
+"""Whether a container with a request fits does not depend on earlier containers."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def guaranteed(number: int, milli: int) -> ContainerSpec:
     asked=st.lists(MILLIS, min_size=1, max_size=3),
     data=st.data(),
 )
-def test_containers_without_a_request_are_in_no_ones_way(
+def test_containers_without_requests_do_not_affect_the_placement_of_others(
     *,
     machine: Machine,
     prefers: bool,
@@ -120,7 +120,7 @@ def balloons_policies(draw: st.DrawFn) -> BalloonsPolicy:
     ),
     data=st.data(),
 )
-def test_nor_in_balloons(
+def test_in_balloons_containers_without_requests_do_not_affect_others(
     *,
     policy: BalloonsPolicy,
     idlers: list[str],

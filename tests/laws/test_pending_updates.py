@@ -203,7 +203,7 @@ def test_records_wait_for_quiet_or_until_patience_ends(
 
 
 @given(now=SECONDS, calls=st.lists(st.tuples(st.floats(0.0001, 10), st.integers(1, 9))))
-def test_calls_rest_as_long_as_they_took_and_get_as_short_as_they_should(
+def test_pauses_equal_the_time_of_calls_and_batches_reach_their_target(
     now: float, calls: list[tuple[float, int]]
 ) -> None:
     pace = RecordPace()

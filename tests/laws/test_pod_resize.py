@@ -153,7 +153,7 @@ def resize(
 
 @given(RESIZES)
 @settings(deadline=None, max_examples=60)
-def test_it_ends_as_if_it_had_been_created_so(pod: Resized) -> None:
+def test_a_resized_pod_has_the_amounts_of_a_pod_created_so(pod: Resized) -> None:
     first, last = pod.stages[0], pod.stages[-1]
     plugin, sandbox = created(pod, first), pod_of(first)
     for to in pod.stages[1:]:

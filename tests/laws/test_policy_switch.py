@@ -182,7 +182,7 @@ class PoliciesGiveWay(policy_node.Node):
             assert pin.mems <= now.mems or not keeps_memory
 
     @invariant()
-    def everybody_is_in_one_place(self) -> None:
+    def all_containers_are_in_one_place(self) -> None:
         """Each container is in exactly one place: the policy's own checks pass."""
         assert self.state.ledger.entries.keys() == self.specs.keys()
         if isinstance(self.policy, BalloonsPolicy):

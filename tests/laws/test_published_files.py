@@ -129,7 +129,7 @@ class FilesFollow(RuleBasedStateMachine):
         self.follow(Synchronized(tuple(specs)), decision)
 
     @invariant()
-    def files_are_what_the_pins_say(self) -> None:
+    def files_match_the_pins(self) -> None:
         """All CPUs of a pin are published, and exclusive ones are in no other pin."""
         if not hasattr(self, "engine"):
             return

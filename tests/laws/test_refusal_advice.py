@@ -98,7 +98,7 @@ SCARCE: Final = st.sampled_from(
 
 
 @given(MACHINES | SCARCE, SETTINGS, st.data())
-def test_what_a_refusal_advises_is_accepted(
+def test_the_advice_of_a_refusal_is_accepted(
     machines: tuple[str, ...], conditions: dict[str, Any], data: st.DataObject
 ) -> None:
     machine = machine_of(machines[0])

@@ -79,7 +79,7 @@ def test_a_guaranteed_container_is_given_back_whole(asked: Requests) -> None:
 
 
 @given(st.integers(1, 999), st.integers(1, 999), st.integers(1))
-def test_what_we_have_reported_of_shares_takes_nothing_away(
+def test_shares_set_by_the_plugin_do_not_contradict_requests(
     whole: int, fraction: int, memory: int
 ) -> None:
     cpu = MilliCpus(whole * 1000 + fraction)
@@ -142,7 +142,7 @@ def test_an_annotation_is_read_or_refused(text: str) -> None:
 
 
 @given(burstable() | guaranteed())
-def test_an_annotation_says_what_was_written(asked: Requests) -> None:
+def test_an_annotation_is_read_back_as_written(asked: Requests) -> None:
     limits: dict[str, str] = {}
     if asked.cpu_limit:
         limits["cpu"] = f"{asked.cpu_limit}m"

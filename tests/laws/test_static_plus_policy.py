@@ -87,7 +87,7 @@ class StaticPlusPolicyNeverErrs(StaticPolicyNeverErrs):
             assert not _shares(spec)
 
     @invariant()
-    def nobody_falls_back_beside_room(self) -> None:
+    def no_container_falls_back_needlessly(self) -> None:
         """Who asks for whole CPUs and shares would not fit, either."""
         taken = self.state.taken
         free = self._ordinary() - taken

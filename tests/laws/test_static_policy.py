@@ -270,7 +270,7 @@ class StaticPolicyNeverErrs(PinnedNode):
             assert not _shares(self.specs[key])
 
     @invariant()
-    def nobody_falls_back_beside_room(self) -> None:
+    def no_container_falls_back_needlessly(self) -> None:
         """Who asks for whole CPUs and shares would not fit, either."""
         rules, taken, isolated = (
             self.policy.settings,

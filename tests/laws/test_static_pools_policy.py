@@ -242,7 +242,7 @@ class StaticPoolsPolicyNeverErrs(PinnedNode):
             assert any(one.id in pin.mems for one in nodes if one.is_normal)
 
     @invariant()
-    def containers_have_what_their_environment_says(self) -> None:
+    def containers_have_the_cpus_of_their_environment(self) -> None:
         """What a container found at its creation stays true."""
         for key, text in self.assigned.items():
             found = self.policy.environment_of(self.state, key)

@@ -70,7 +70,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         self.create_in_place(spec)
 
     @rule(spec=specs())
-    def create_without_wishes(self, spec: ContainerSpec) -> None:
+    def create_without_annotations(self, spec: ContainerSpec) -> None:
         """Most containers have no annotations."""
         self.create(msgspec.structs.replace(spec, preferences=NO_PREFERENCES, hints=()))
 
@@ -348,14 +348,14 @@ class TopologyAwarePolicyNeverErrs(Node):
         check_hints(self.policy, self.state, self.why)
 
     @invariant()
-    def everybody_has_what_was_asked_for(self) -> None:
+    def all_containers_have_their_requests(self) -> None:
         """Each container has its request, unless a reason says that it fell back."""
         for key, spec in self.specs.items():
             check_kind(spec, self.state.grants[key], self.why[key])
             check_promises(spec, self.state.memory.grants[key], self.why[key])
 
     @invariant()
-    def nobody_falls_back_beside_room(self) -> None:
+    def no_container_falls_back_needlessly(self) -> None:
         """What fell back could not be placed now, either, and all others fit."""
         fell_back = (Rule.FELL_BACK, Rule.RESERVED_FULL)
         for key, spec in self.specs.items():
@@ -387,7 +387,7 @@ class TopologyAwarePolicyNeverErrs(Node):
         assert self.state.memory.grants.keys() == self.specs.keys() | reserved_places
 
     @invariant()
-    def the_runtime_holds_what_the_state_says(self) -> None:
+    def the_runtime_has_the_pins_of_the_state(self) -> None:
         """The pins that were sent add up to the desired ones."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted

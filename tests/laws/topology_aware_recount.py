@@ -89,7 +89,7 @@ def check_exclusive(policy: TopologyAwarePolicy, state: TopologyAwareState) -> N
 
 
 def check_capacity(policy: TopologyAwarePolicy, state: TopologyAwareState) -> None:
-    """No CPU's time is promised twice, whoever fell back."""
+    """No CPU's time is granted twice, also not by fallbacks."""
     grants = state.grants.values()
     taken = CpuSet.union(one.cpus for one in grants)
     for pool in policy.tree.pools:

@@ -62,7 +62,7 @@ def test_journald_gets_the_fields_as_fields(
     )
 
 
-def test_what_nothing_takes_is_dropped(tmp_path: Path) -> None:
+def test_lines_without_a_receiver_are_dropped(tmp_path: Path) -> None:
     for sink in (Syslog(str(tmp_path / "no")), Journald(str(tmp_path / "no"))):
         assert not sink.write(ERROR, "lost", NONE)
         sink.close()
@@ -118,7 +118,7 @@ def test_a_reader_that_left_costs_lines_only() -> None:
     os.close(into)
 
 
-def test_a_file_that_was_moved_is_begun_anew(tmp_path: Path) -> None:
+def test_a_moved_file_is_reopened(tmp_path: Path) -> None:
     path = tmp_path / "log"
     log = LogFile(str(path))
     log.write(INFO, "one", NONE)
@@ -135,7 +135,7 @@ def test_a_file_that_was_moved_is_begun_anew(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_folder_that_is_gone_loses_lines_until_it_is_back(tmp_path: Path) -> None:
+def test_lines_are_lost_while_the_folder_is_missing(tmp_path: Path) -> None:
     folder = tmp_path / "logs"
     folder.mkdir()
     log = LogFile(str(folder / "log"))
@@ -165,7 +165,7 @@ def test_a_full_disk_loses_lines() -> None:
         ("/", "cannot log to '/': is a directory"),
     ],
 )
-def test_a_place_that_cannot_be_is_refused_at_once(to: str, why: str) -> None:
+def test_an_impossible_path_is_refused_at_once(to: str, why: str) -> None:
     with pytest.raises(UnusableLog, match=why):
         check_destination(to)
 

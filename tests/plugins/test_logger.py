@@ -118,7 +118,7 @@ async def test_prints_every_message_both_ways(tmp_path: Path, style: str) -> Non
         ),
     ],
 )
-async def test_prints_what_is_chosen(
+async def test_prints_the_selected_events(
     tmp_path: Path, flags: list[str], expected: list[str]
 ) -> None:
     assert subjects(await printed(Runtime(tmp_path), *flags)) == expected

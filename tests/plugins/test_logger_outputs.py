@@ -21,7 +21,7 @@ pytestmark = pytest.mark.process
 LOGGER = PLUGINS / "logger"
 
 
-async def test_it_ends_when_nothing_reads_on(tmp_path: Path) -> None:
+async def test_the_logger_ends_when_its_output_is_closed(tmp_path: Path) -> None:
     reader, writer = os.pipe()
     async with Runtime(tmp_path) as runtime:
         process = await asyncio.create_subprocess_exec(
@@ -54,7 +54,9 @@ async def test_a_full_disk_holds_no_container_up(tmp_path: Path) -> None:
             assert runtime.plugins == ("99-logger",)
 
 
-async def test_it_goes_on_after_a_restart_of_the_runtime(tmp_path: Path) -> None:
+async def test_the_logger_continues_after_a_restart_of_the_runtime(
+    tmp_path: Path,
+) -> None:
     log_file = tmp_path / "log"
     async with Runtime(tmp_path) as runtime:
         flags = ("--socket", str(runtime.socket_path), "--log-file", str(log_file))
@@ -73,7 +75,7 @@ async def test_it_goes_on_after_a_restart_of_the_runtime(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("style", ["yaml", "json"])
-async def test_it_prints_names_as_escapes_that_a_parser_reads(
+async def test_the_logger_escapes_names_as_parsers_read_them(
     style: str, tmp_path: Path
 ) -> None:
     log_file = tmp_path / "log"

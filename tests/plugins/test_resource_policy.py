@@ -14,7 +14,7 @@ pytestmark = pytest.mark.process
 PROGRAM = PLUGINS / "resource-policy"
 
 
-async def test_it_registers_as_the_command_does(tmp_path: Path) -> None:
+async def test_the_program_registers_as_the_command_does(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
         socket = str(runtime.socket_path)
         async with running(PROGRAM, "--nri-socket", socket, "--dry-run"):

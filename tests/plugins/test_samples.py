@@ -11,7 +11,7 @@ from tests.plugins.programs import SAMPLES
 pytestmark = pytest.mark.process
 
 
-def test_the_sample_of_the_logger_says_its_defaults() -> None:
+def test_the_sample_of_the_logger_has_its_defaults() -> None:
     text = (SAMPLES / "logger.conf").read_text()
 
     settings = LoggerSettings().changed_by_text(text)
@@ -20,7 +20,7 @@ def test_the_sample_of_the_logger_says_its_defaults() -> None:
     assert LoggerSettings().changed_by_text("# nothing") == LoggerSettings()
 
 
-def test_the_sample_of_the_template_says_its_defaults() -> None:
+def test_the_sample_of_the_template_has_its_defaults() -> None:
     text = (SAMPLES / "template.conf").read_text()
 
     assert TemplateSettings.parse(text) == TemplateSettings()

@@ -27,7 +27,7 @@ async def greet(runtime: Runtime) -> Container:
     return created.container
 
 
-async def test_it_greets_new_containers(tmp_path: Path) -> None:
+async def test_the_template_greets_new_containers(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
         flags = ("--socket", str(runtime.socket_path), "--index", "10")
         async with running(TEMPLATE, *flags):
@@ -38,7 +38,9 @@ async def test_it_greets_new_containers(tmp_path: Path) -> None:
     assert container.annotations == {"template.example.com/greeted": "app"}
 
 
-async def test_it_refuses_a_container_that_greets_already(tmp_path: Path) -> None:
+async def test_the_template_refuses_a_container_that_has_a_greeting(
+    tmp_path: Path,
+) -> None:
     async with Runtime(tmp_path) as runtime:
         flags = ("--socket", str(runtime.socket_path), "--index", "10")
         async with running(TEMPLATE, *flags):

@@ -94,7 +94,9 @@ async def test_hello_greets(tmp_path: Path) -> None:
     assert created.container.env == ("GREETING=hello web",)
 
 
-async def test_hello_is_called_what_it_is_installed_as(tmp_path: Path) -> None:
+async def test_hello_registers_under_the_name_of_its_installation(
+    tmp_path: Path,
+) -> None:
     options = install_as_documented(tmp_path, "hello.py", "20")  # its own is 10
     async with Runtime(tmp_path, options=options) as runtime:
         assert runtime.plugins == ("20-hello",)
@@ -144,7 +146,7 @@ async def test_quiet_lowers_others_while_a_critical_pod_runs(tmp_path: Path) -> 
     assert (during, still, after) == ([2, 2, 512, 512], [2, 2], [512, 512])
 
 
-async def test_quiet_lowers_what_runs_already(tmp_path: Path) -> None:
+async def test_quiet_lowers_containers_that_run_already(tmp_path: Path) -> None:
     write(tmp_path, "quiet.py")
     program = runpy.run_path(str(tmp_path / "quiet.py"))
     async with Runtime(tmp_path) as runtime:

@@ -108,7 +108,7 @@ def news_of(pin: Pin) -> str:
 
 def _resources(found: Resources | None) -> str:
     if found is None:
-        return "untold"
+        return "unpublished"
     rows = {
         "shared": found.shared,
         "isolated": found.isolated,

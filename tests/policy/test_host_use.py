@@ -146,7 +146,7 @@ BARE = "remove the annotation"
         pytest.param(5, {"guaranteed": "500m"}, (BARE,), id="no whole CPU is free"),
     ],
 )
-def test_what_a_refused_class_advises_is_accepted(
+def test_the_advice_of_a_refused_class_is_accepted(
     others: int, row: dict[str, Any], helps: tuple[str, ...]
 ) -> None:
     def node() -> Node:
@@ -237,7 +237,7 @@ def test_interrupts_of_containers(
     assert (use.containers, use.available) == (expected, CpuSet.parse("0-6"))
 
 
-def test_interrupts_are_no_matter_of_what_has_no_cpus() -> None:
+def test_interrupts_of_containers_without_exclusive_cpus_are_refused() -> None:
     node = Node("TopologyAwarePolicy", TREE)
 
     with pytest.raises(PolicyError, match=r"irq-affinity.* is Burstable"):

@@ -50,7 +50,7 @@ class Node(PolicyNode):
         ),
     ],
 )
-def test_the_tree_isolates_what_has_whole_cpus(
+def test_the_tree_isolates_containers_with_exclusive_cpus(
     row: dict[str, Any], expected: dict[str, str]
 ) -> None:
     node = Node("TopologyAwarePolicy", TREE)
@@ -60,7 +60,7 @@ def test_the_tree_isolates_what_has_whole_cpus(
     assert node.isolated() == expected
 
 
-def test_what_does_not_ask_is_not_isolated() -> None:
+def test_a_container_without_a_request_is_not_isolated() -> None:
     node = Node("TopologyAwarePolicy", TREE)
     node.create("web", guaranteed=2)
 

@@ -65,14 +65,14 @@ WEB = ContainerSpec(
         pytest.param(":labels/absent:tags/absent", None, id="none of two keys"),
     ],
 )
-def test_what_a_key_stands_for(key: str, value: str | None) -> None:
+def test_a_key_selects_its_value(key: str, value: str | None) -> None:
     assert reader_of(key)(WEB) == value
 
 
 @pytest.mark.parametrize(
     "key", ["name", "namespace", "id", "uid", "pod/name", "pod/namespace", "pod/id"]
 )
-def test_what_nothing_reported_does_not_exist(key: str) -> None:
+def test_an_unreported_value_does_not_exist(key: str) -> None:
     assert reader_of(key)(ContainerSpec(id="")) is None
 
 
@@ -83,7 +83,7 @@ def test_what_nothing_reported_does_not_exist(key: str) -> None:
         *(":a:b", ":,name", ":name:", "pod/labels/", "app/a.b", ":", ":,", ":,,"),
     ],
 )
-def test_what_is_no_key(key: str) -> None:
+def test_an_unknown_key_is_refused(key: str) -> None:
     with pytest.raises(UnknownAffinityKey, match="expected name, namespace"):
         split_key(key)
 
@@ -116,7 +116,7 @@ def test_what_is_no_key(key: str) -> None:
         (Operator.ALWAYS_TRUE, (), True),
     ],
 )
-def test_what_an_operator_says_of_web(
+def test_each_operator_evaluates_its_values(
     operator: Operator,
     values: tuple[str, ...],
     answer: bool,  # noqa: FBT001 - a column of the table
@@ -206,5 +206,5 @@ def test_sets_with_an_end_are_globs(glob: str) -> None:
     Expression("name", Operator.MATCHES, (glob,)).check()
 
 
-def test_what_is_always_true_needs_no_key() -> None:
+def test_always_true_needs_no_key() -> None:
     Expression("", Operator.ALWAYS_TRUE).check()

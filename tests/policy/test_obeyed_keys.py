@@ -86,7 +86,7 @@ def played(path: Path, kind: str, unseen: frozenset[str]) -> list[Any]:
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda one: one.kind)
 @pytest.mark.parametrize("path", concerned(), ids=name_of)
-def test_what_is_not_declared_changes_nothing(path: Path, policy: Any) -> None:
+def test_undeclared_keys_change_nothing(path: Path, policy: Any) -> None:
     unseen = frozenset(FIELDS - policy.obeys)
 
     assert played(path, policy.kind, unseen) == played(path, policy.kind, frozenset())
@@ -97,7 +97,7 @@ def test_what_is_not_declared_changes_nothing(path: Path, policy: Any) -> None:
     [(policy, field) for policy in POLICIES for field in sorted(policy.obeys)],
     ids=lambda one: one if isinstance(one, str) else one.kind,
 )
-def test_what_is_declared_changes_something(policy: Any, field: str) -> None:
+def test_declared_keys_change_a_decision(policy: Any, field: str) -> None:
     own = [one for one in concerned() if KINDS[one.parent.name] == policy.kind]
 
     assert any(

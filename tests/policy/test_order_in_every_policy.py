@@ -1,4 +1,4 @@
-"""Containers without a CPU request are in no one's way, whoever comes first."""
+"""Containers without a CPU request affect no others, in any order of arrival."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _SAMPLES: Final = re.findall(r"`(\w+/[\w-]+\.yaml)`", _PAGE)
         *(f"tests/config/{one}" for one in _SAMPLES),
     ],
 )
-def test_what_the_page_names_exists(path: str) -> None:
+def test_files_that_the_page_names_exist(path: str) -> None:
     assert (_ROOT / path).is_file()
 
 

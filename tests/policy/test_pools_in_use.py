@@ -203,7 +203,7 @@ STATIC = (
 )
 
 
-def test_a_tree_says_what_is_granted_in_each_pool() -> None:
+def test_a_tree_reports_the_grants_in_each_pool() -> None:
     found = pools_after(
         "TopologyAwarePolicy",
         "reservedResources: {cpu: 'cpuset:0'}",
@@ -219,7 +219,7 @@ def test_a_tree_says_what_is_granted_in_each_pool() -> None:
     assert found == TREE
 
 
-def test_balloons_say_their_type_group_place_and_idle_cpus() -> None:
+def test_balloons_report_their_type_group_place_and_idle_cpus() -> None:
     found = pools_after(
         "BalloonsPolicy",
         """
@@ -270,7 +270,7 @@ def test_components_come_after_their_balloon_with_equal_parts_of_its_load() -> N
     ]
 
 
-def test_static_pools_are_what_is_exclusive_shared_and_reserved() -> None:
+def test_static_policies_report_exclusive_shared_and_reserved_cpus() -> None:
     found = pools_after(
         "StaticPolicy",
         "reservedResources: {cpu: 'cpuset:0'}",

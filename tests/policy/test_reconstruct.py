@@ -120,7 +120,7 @@ TWO = CgroupValues(
         ),
     ],
 )
-def test_what_values_report(
+def test_requests_are_reconstructed_from_values(
     values: CgroupValues, qos: QosClass, requests: Requests
 ) -> None:
     assert reconstruct(values, qos, NODE) == requests
@@ -212,7 +212,7 @@ def test_the_value_that_differs_is_named(values: dict[str, Any], sentence: str) 
         pytest.param({"hugepages": None}, id="huge pages"),
     ],
 )
-def test_what_is_not_reported_does_not_contradict(values: dict[str, Any]) -> None:
+def test_missing_values_do_not_contradict(values: dict[str, Any]) -> None:
     assert (
         contradiction(EXACT, msgspec.structs.replace(AGREEING, **values), B, NODE) == ""
     )
@@ -225,7 +225,7 @@ def test_what_is_not_reported_does_not_contradict(values: dict[str, Any]) -> Non
             asked(100), CgroupValues(quota=50_000), id="a limit without a value"
         ),
         pytest.param(
-            asked(100), CgroupValues(memory_limit=1), id="a memory limit untold"
+            asked(100), CgroupValues(memory_limit=1), id="an unreported memory limit"
         ),
     ],
 )

@@ -48,7 +48,7 @@ def asking(
         ),
     ],
 )
-def test_what_names_the_class(
+def test_the_class_follows_annotation_namespace_and_qos(
     spec: ContainerSpec, chosen: SchedulingClass | None
 ) -> None:
     assert SETTINGS.scheduling_of(spec) == chosen

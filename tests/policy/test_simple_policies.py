@@ -94,14 +94,14 @@ def updates_of(decision: Decision[Any]) -> dict[str, str]:
     return {update.container: str(update.pin.cpus) for update in decision.updates}
 
 
-def test_others_are_updated_and_the_one_that_is_created_is_not() -> None:
+def test_others_are_updated_and_the_created_container_is_not() -> None:
     decision = after(Created(one("a")), Created(one("b", 1000)))
 
     assert str(decision.pin.cpus) == "1"
     assert updates_of(decision) == {"a": "0,2-7"}
 
 
-def test_what_stops_is_free_again() -> None:
+def test_cpus_of_a_stopped_container_are_free_again() -> None:
     decision = after(Created(one("a", 1000)), Created(one("b")), Stopped("a"))
 
     assert [reason.rule for reason in decision.reasons] == [Rule.RELEASED]
@@ -153,7 +153,7 @@ def test_an_unknown_container_is_only_noted(event: Event) -> None:
     assert decision.state == POLICY.start()
 
 
-def test_what_runs_comes_before_what_was_known() -> None:
+def test_running_containers_precede_known_ones() -> None:
     known = after(Created(one("b", 1000))).state
     running = (one("a", 1000, present="1"), one("b", 1000, present="6"), one("c"))
     decision = POLICY.decide(known, Synchronized(running))
@@ -169,7 +169,7 @@ def test_a_container_that_is_where_it_was_is_kept() -> None:
     assert updates_of(decision) == {"b": "1"}
 
 
-def test_what_runs_is_never_refused() -> None:
+def test_running_containers_are_never_refused() -> None:
     running = tuple(one(f"c{number}", 1000) for number in range(8))
     decision = after(Synchronized(running))
     refused = [reason for reason in decision.reasons if reason.detail]
@@ -197,7 +197,7 @@ def test_nothing_is_shown_by_default() -> None:
     assert POLICY.classes_of(state, "a") is NO_CLASSES
 
 
-def test_what_is_published_follows_from_the_pins() -> None:
+def test_published_resources_follow_the_pins() -> None:
     class Publishing(OwnPolicy):
         def publishes(self, state: OwnState, container: str) -> bool:
             return container in state.ledger

@@ -10,7 +10,7 @@ from tests.policy.story_outcomes import expectation_of
 
 
 @pytest.mark.parametrize("path", stories(), ids=name_of)
-def test_everybody_gets_what_the_story_says(path: Path) -> None:
+def test_containers_get_the_outcomes_of_the_story(path: Path) -> None:
     story = Story.read(path)
     node = story.node()
 

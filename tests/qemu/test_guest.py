@@ -26,7 +26,7 @@ _HOST_ONLY = (
     "tests/containerd/test_topology_aware.py",
     "tests/containerd/test_running_containers.py",
     "tests/containerd/test_launched.py",
-    "tests/containerd/test_memory_classes.py::test_what_the_runtime",
+    "tests/containerd/test_memory_classes.py::test_settings_that_runtime",
     # The runtime decides, and the host has the guest's release and a newer one.
     "tests/containerd/test_required_plugins.py",
     "tests/containerd/test_resource_policy.py::test_dry_run",

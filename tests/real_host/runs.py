@@ -72,7 +72,7 @@ class Registration:
         new.rename(folder / _FILE)
 
     def end(self) -> None:
-        """Keep the folder for whoever looks why a test failed; pytest removes it later.
+        """Keep the folder for the analysis of a failed test; pytest removes it later.
 
         What a test or an interrupted run left is removed by the next run all the same.
         """

@@ -63,7 +63,7 @@ def test_a_failed_build_leaves_nothing_and_may_be_repeated(tmp_path: Path) -> No
     assert content(again) == {"file": "whole"}
 
 
-def test_what_a_killed_builder_left_is_swept(tmp_path: Path) -> None:
+def test_files_left_by_a_killed_build_are_removed(tmp_path: Path) -> None:
     whole = cached("thing", ("1",), build_nothing, tmp_path)
     whole.rename(whole.with_name(f"{whole.name}.part-killed"))
 

@@ -74,7 +74,7 @@ def test_the_cgroup_parent_reports_the_class(qos: QosClass, parent: str) -> None
         (QosClass.BURSTABLE, ("kubepods.slice", "kubepods-burstable.slice")),
     ],
 )
-def test_a_pods_slice_has_the_names_of_those_above(
+def test_the_slice_of_a_pod_has_the_names_of_its_parents(
     qos: QosClass, slices: tuple[str, ...]
 ) -> None:
     config = sandbox_config(PodSpec("db", qos), "/kubepods.slice")

@@ -5,7 +5,7 @@ import pytest
 from tests.real_host.retries import with_retries
 
 
-def test_what_fails_twice_is_tried_a_third_time() -> None:
+def test_a_call_that_fails_twice_is_tried_a_third_time() -> None:
     answers = iter([None, None, "all of it"])
 
     def fetch() -> str:

@@ -185,7 +185,7 @@ async def test_containers_that_lose_cpus_are_written_first(tmp_path: Path) -> No
         assert order == ["cri-loses.scope", "cri-gains.scope"]
 
 
-async def test_one_that_was_not_started_gets_its_cpus_at_its_start(
+async def test_a_container_that_was_not_started_gets_its_cpus_at_its_start(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(tmp_path) as node:

@@ -92,7 +92,7 @@ async def test_the_record_of_the_runtime_follows(tmp_path: Path) -> None:
         assert at_once != wanted
 
 
-async def test_one_that_came_and_went_costs_no_record(tmp_path: Path) -> None:
+async def test_a_change_that_is_undone_needs_no_record_update(tmp_path: Path) -> None:
     async with cgroup_node(tmp_path, level=SAFE) as node:
         await node.run("shared", 0.5)
         before = node.recorded("shared")
@@ -127,7 +127,7 @@ async def test_a_thread_that_fails_leaves_all_to_the_runtime(tmp_path: Path) -> 
         assert node.recorded("shared") == str(decided(node, "shared"))
 
 
-async def test_a_thread_that_failed_writes_what_it_has_left_to_the_runtime(
+async def test_after_a_failed_thread_the_cgroups_are_written_again(
     tmp_path: Path,
 ) -> None:
     # This runtime takes updates with replies only, and no request comes.
@@ -143,7 +143,7 @@ async def test_a_thread_that_failed_writes_what_it_has_left_to_the_runtime(
         assert node.delivery.by_runtime() == {}
 
 
-async def test_one_without_cgroup_in_a_session_gets_its_cpus_at_its_start(
+async def test_a_container_without_cgroup_gets_its_cpus_at_its_start(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(tmp_path, level=UNSAFE) as node:

@@ -34,7 +34,9 @@ WATCHES = NodeExtras(watches=True)
 SHORT_CHECKS = DeliveryTimes(check_after=0.05)
 
 
-async def test_what_something_else_overwrites_is_written_again(tmp_path: Path) -> None:
+async def test_values_overwritten_by_another_program_are_written_again(
+    tmp_path: Path,
+) -> None:
     async with cgroup_node(tmp_path) as node:
         await node.run("shared", 0.5)
         await node.run("exclusive", 2)
@@ -46,7 +48,7 @@ async def test_what_something_else_overwrites_is_written_again(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("extras", [NO_EXTRAS, WATCHES], ids=["", "watched"])
-async def test_it_fights_with_another_program_at_a_slow_pace(
+async def test_repeated_overwrites_are_repaired_at_a_slow_pace(
     extras: NodeExtras, tmp_path: Path
 ) -> None:
     async with cgroup_node(tmp_path, times=SHORT_CHECKS, extras=extras) as node:
@@ -67,7 +69,7 @@ async def test_it_fights_with_another_program_at_a_slow_pace(
         assert rounds > 2 * MOST_ATTEMPTS
 
 
-async def test_what_is_overwritten_much_later_is_written_again_at_once(
+async def test_a_much_later_overwrite_is_repaired_at_once(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(tmp_path, times=SHORT_CHECKS, extras=WATCHES) as node:
@@ -99,7 +101,7 @@ async def test_overwritten_memory_nodes_are_written_again(tmp_path: Path) -> Non
         await until(lambda: file.read_text() == wanted)
 
 
-async def test_a_program_that_writes_for_ever_gets_its_memory_nodes(
+async def test_memory_nodes_are_left_to_a_program_that_keeps_writing(
     tmp_path: Path,
 ) -> None:
     async with cgroup_node(
@@ -190,7 +192,9 @@ async def test_files_that_cannot_be_watched_are_logged_once(tmp_path: Path) -> N
     assert line["why"].startswith("inotify: too many levels of symbolic links")
 
 
-async def test_a_start_waits_for_what_a_call_has_overwritten(tmp_path: Path) -> None:
+async def test_a_start_waits_for_the_repair_of_values_overwritten_by_a_call(
+    tmp_path: Path,
+) -> None:
     async with cgroup_node(tmp_path, level=SAFE) as node:
         await node.run("shared", 0.5)
         await node.run("first", 2)

@@ -123,7 +123,7 @@ async def test_with_a_cgroup_below_its_scope_that_one_becomes_the_partition(
         assert node.kernel.effective(shared) == wide
 
 
-async def test_one_that_is_created_beside_a_partition_gains_afterwards(
+async def test_a_container_created_beside_a_partition_gets_its_cpus_afterwards(
     tmp_path: Path,
 ) -> None:
     async with partition_node(tmp_path) as node:
@@ -184,7 +184,7 @@ async def test_a_container_of_the_same_pod_is_updated_in_the_reply(
         assert written_for(node) == set()
 
 
-async def test_what_is_in_the_way_is_written_and_the_partition_made_then(
+async def test_containers_in_the_way_of_a_partition_are_written_first(
     tmp_path: Path,
 ) -> None:
     async with partition_node(tmp_path) as node:
@@ -316,7 +316,7 @@ async def test_the_record_follows_when_cpus_without_a_partition_come_after_it(
 
 
 @pytest.mark.parametrize("word", ["partition", "isolated-partition"])
-async def test_one_that_joins_ends_the_partition_before_its_creation(
+async def test_a_container_that_joins_ends_the_partition_before_its_creation(
     tmp_path: Path, word: str
 ) -> None:
     document = (

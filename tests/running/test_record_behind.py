@@ -75,7 +75,9 @@ async def test_containers_stay_where_they_moved_when_the_runtime_restarts(
         assert recorded(node) == now
 
 
-async def test_what_another_program_wrote_is_no_decision(tmp_path: Path) -> None:
+async def test_values_written_by_another_program_are_no_decision(
+    tmp_path: Path,
+) -> None:
     async with moved_node(tmp_path) as node:
         for name in NAMES:
             await node.runtime.update_container(name, asking_for(0.5))

@@ -95,7 +95,7 @@ def announcing(**cpus: int) -> str:
     return json.dumps({"containers": limits})
 
 
-async def test_it_has_the_cpus_of_its_containers(tmp_path: Path) -> None:
+async def test_a_sandbox_has_the_cpus_of_its_containers(tmp_path: Path) -> None:
     async with vm_node(tmp_path) as vm:
         vm.make_cgroup()
         await vm.run_pod()
@@ -124,7 +124,7 @@ async def test_the_place_of_a_pod_is_its_own_before_its_containers(
         await vm.until_at(early)
 
 
-async def test_its_overhead_runs_on_shared_cpus(tmp_path: Path) -> None:
+async def test_the_overhead_of_a_sandbox_runs_on_shared_cpus(tmp_path: Path) -> None:
     async with vm_node(tmp_path) as vm:
         vm.make_cgroup()
         await vm.run_pod(overhead=0.5)
@@ -157,7 +157,7 @@ async def test_without_containers_it_is_not_confined(tmp_path: Path) -> None:
         assert not status.wanted
 
 
-async def test_what_kata_writes_is_compared_when_a_container_starts(
+async def test_values_written_by_kata_are_compared_at_the_start_of_a_container(
     tmp_path: Path,
 ) -> None:
     async with vm_node(tmp_path) as vm:
@@ -227,7 +227,9 @@ async def test_a_new_session_finds_pods_that_run(tmp_path: Path) -> None:
         await vm.until_at(app)
 
 
-async def test_where_cgroups_are_not_written_it_says_so(tmp_path: Path) -> None:
+async def test_where_cgroups_are_not_written_the_reason_is_reported(
+    tmp_path: Path,
+) -> None:
     async with vm_node(tmp_path) as vm:
         vm.make_cgroup()
         vm.node.plugin.use_delivery(ByRuntime(vm.node.plugin, "not here"))
@@ -240,7 +242,7 @@ async def test_where_cgroups_are_not_written_it_says_so(tmp_path: Path) -> None:
         assert vm.written() == ALL
 
 
-async def test_a_pod_that_is_gone_is_forgotten(tmp_path: Path) -> None:
+async def test_a_removed_pod_is_discarded(tmp_path: Path) -> None:
     async with vm_node(tmp_path) as vm:
         vm.make_cgroup()
         await vm.run_pod()

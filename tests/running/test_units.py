@@ -304,7 +304,7 @@ async def test_a_bus_that_refuses_is_logged_once(bus: Bus) -> None:
     assert [one["event"] for one in lines] == ["units.rejected"]
 
 
-async def test_it_follows_a_restart_of_the_bus(bus: Bus) -> None:
+async def test_units_are_set_after_a_restart_of_the_bus(bus: Bus) -> None:
     pins = Pins()
     with capture_logs() as lines:
         async with units_of(bus, pins) as units:
@@ -327,7 +327,7 @@ async def test_it_follows_a_restart_of_the_bus(bus: Bus) -> None:
     assert [one["event"] for one in lines] == ["units.not-set", "units.set-again"]
 
 
-async def test_it_waits_for_a_systemd_that_is_not_on_the_bus(bus: Bus) -> None:
+async def test_values_wait_until_systemd_is_on_the_bus(bus: Bus) -> None:
     pins = Pins()
     async with units_of(bus, pins) as units:
         pins.decide("one", "0-3")
@@ -380,7 +380,7 @@ async def test_whatever_else_listens_is_reported(tmp_path: Path, answer: bytes) 
 
 
 @pytest.mark.parametrize("address", ["", "unix", "tcp:host=there", "unix:path"])
-async def test_an_address_that_is_none_is_reported(address: str) -> None:
+async def test_an_invalid_address_is_reported(address: str) -> None:
     with pytest.raises(SystemdUnreachable, match="not an address"):
         await SystemdBus.connect(address)
 

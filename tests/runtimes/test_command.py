@@ -218,7 +218,7 @@ def import_missing(node: Node) -> None:
         pytest.param(import_missing, "is imported, but missing", id="no such import"),
     ],
 )
-def test_what_is_not_safe_to_write_is_left(
+def test_files_that_are_not_safe_to_write_are_left(
     make: object, sentence: str, node: Node
 ) -> None:
     assert callable(make)
@@ -242,7 +242,7 @@ def test_what_is_not_safe_to_write_is_left(
         ("--request-timeout", "soon"),
     ],
 )
-def test_flags_that_make_no_sense(words: tuple[str, ...], node: Node) -> None:
+def test_inconsistent_flags_are_rejected(words: tuple[str, ...], node: Node) -> None:
     node.put(MAIN, STOCK_1_7)
     done = node.call(*words)
 
@@ -251,7 +251,7 @@ def test_flags_that_make_no_sense(words: tuple[str, ...], node: Node) -> None:
     assert node.files() == {MAIN: STOCK_1_7}
 
 
-def test_what_changed_meanwhile_is_not_overwritten(node: Node) -> None:
+def test_a_file_that_changed_meanwhile_is_not_overwritten(node: Node) -> None:
     node.put(MAIN, "new")
     with pytest.raises(UnusableConfig, match="changed in the meantime"):
         HostFolder(str(node.root)).apply(
@@ -261,7 +261,7 @@ def test_what_changed_meanwhile_is_not_overwritten(node: Node) -> None:
     assert node.files() == {MAIN: "new"}
 
 
-def test_what_a_killed_one_left_is_in_nobodys_way(node: Node) -> None:
+def test_files_left_by_a_killed_process_do_not_matter(node: Node) -> None:
     node.put(MAIN, STOCK_1_7)
     node.put("/etc/containerd/.config.toml.nri-resmgr", "half")
     node.call()

@@ -175,7 +175,7 @@ def test_times_stay_that_were_asked_for_before() -> None:
     assert found.main.text.endswith('plugin_request_timeout = "3s"\n')
 
 
-def test_what_was_changed_since_is_not_lost() -> None:
+def test_changes_made_since_are_not_lost() -> None:
     change = switched_on(only(DEBIAN), KEYS.wanted())
     since = only(f"{change.after}# mine\n", original=DEBIAN)
     with pytest.raises(NotChanged) as refusal:
@@ -191,7 +191,7 @@ def test_what_was_changed_since_is_not_lost() -> None:
     assert again.after.endswith('timeout = "9s"\n# mine\n')
 
 
-def test_nothing_of_ours_is_nothing_to_undo() -> None:
+def test_without_changes_there_is_nothing_to_undo() -> None:
     assert switched_back(only(STOCK_1_7)).is_none
     assert switched_back(Containerd()).is_none
 

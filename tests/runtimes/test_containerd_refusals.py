@@ -35,7 +35,7 @@ from tests.runtimes.containerd_files import (
 )
 
 
-def test_a_later_file_with_the_table_is_somebodys() -> None:
+def test_a_later_file_with_the_table_is_refused() -> None:
     theirs = ConfigFile(f"{CONF_D}/99-x.toml", f"version = 2\n{NRI_2}disable = true\n")
     with pytest.raises(Overridden) as refusal:
         switched_on(only(f"version = 2\n{IMPORTS}", theirs), KEYS.wanted())
@@ -104,7 +104,7 @@ def test_a_later_file_with_the_table_is_somebodys() -> None:
         ),
     ],
 )
-def test_what_is_not_understood_is_refused(
+def test_files_that_cannot_be_read_safely_are_refused(
     found: Containerd, error: type[InputError], sentence: str
 ) -> None:
     with pytest.raises(error) as refusal:
@@ -116,7 +116,7 @@ def test_what_is_not_understood_is_refused(
 @pytest.mark.parametrize(
     "text", ["5", "-5s", "5 s", "5sx", "0s", "11m", "1h", "s", "5s\n"]
 )
-def test_a_time_that_is_none(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(BadDuration):
         KEYS.wanted(text)
 

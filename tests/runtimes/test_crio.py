@@ -157,14 +157,14 @@ def test_the_drop_in(found: Crio, times: tuple[str, ...], change: FileChange) ->
         pytest.param(files(ours=""), ForeignFile, id="our name"),
     ],
 )
-def test_what_is_not_understood_is_refused(
+def test_files_that_cannot_be_read_safely_are_refused(
     found: Crio, error: type[InputError]
 ) -> None:
     with pytest.raises(error):
         switched_on(found, KEYS.wanted())
 
 
-def test_it_is_taken_away_again() -> None:
+def test_the_drop_in_is_removed_again() -> None:
     assert switched_back(files(main=STOCK, ours=ours())) == FileChange(
         DROP_IN, ours(), None
     )

@@ -46,7 +46,7 @@ def host(tmp_path: Path) -> Host:
     return made
 
 
-def test_what_runs_goes_before_everything_else(host: Host) -> None:
+def test_a_running_process_takes_precedence(host: Host) -> None:
     host.run(70, "crio", "--config-dir", "/etc/x")
     host.touch("run/containerd/containerd.sock")
 
@@ -78,7 +78,7 @@ def test_nothing_is_reported(host: Host) -> None:
         find_runtime(host.tree, None)
 
 
-def test_both_are_reported_and_the_users_word_counts(host: Host) -> None:
+def test_two_runtimes_are_an_error_unless_the_user_names_one(host: Host) -> None:
     host.run(70, "crio", "-c", "/a")
     host.run(71, "containerd")
     with pytest.raises(TwoRuntimes) as refusal:

@@ -124,7 +124,7 @@ def test_other_required_plugins_and_the_annotation_of_the_operator_stay() -> Non
     )
 
 
-def test_it_stays_when_only_times_are_asked_for() -> None:
+def test_a_required_plugin_stays_when_only_times_are_changed() -> None:
     found = only(DEBIAN)
     for keys in (wanted(), containerd.KEYS.wanted("9s")):
         found = after(found, switched_on(found, keys))
@@ -148,7 +148,7 @@ def test_any_file_comes_back_to_the_byte(text: str) -> None:
     assert after(done, switched_back(done)) == found
 
 
-def test_what_it_costs_and_needs_is_noted() -> None:
+def test_costs_and_requirements_are_noted() -> None:
     ignored, refused = switched_on(only(STOCK_2_2), wanted()).notes
 
     assert "need containerd 2.2 or CRI-O 1.34" in ignored

@@ -53,7 +53,7 @@ def lines_in_common(one: list[str], other: list[str]) -> int:
 
 
 @given(toml_documents(), settings())
-def test_it_says_what_was_asked_for_and_all_that_it_said(
+def test_an_edit_sets_the_values_and_keeps_all_others(
     text: str, values: dict[str, Value]
 ) -> None:
     after = with_values(PATH, text, NRI, values)
@@ -69,9 +69,7 @@ def test_twice_is_once(text: str, values: dict[str, Value]) -> None:
 
 
 @given(toml_documents(), settings())
-def test_lines_stay_where_they_were_and_as_they_were(
-    text: str, values: dict[str, Value]
-) -> None:
+def test_all_other_lines_stay_unchanged(text: str, values: dict[str, Value]) -> None:
     after = with_values(PATH, text, NRI, values)
     old = read(text).get("plugins", {}).get(NRI[1], {})
     changed = [key for key in values if key in old]
@@ -191,7 +189,7 @@ def test_where_the_key_goes(text: str, after: str) -> None:
         ),
     ],
 )
-def test_what_is_not_safe_to_edit_is_refused(text: str, why: str) -> None:
+def test_documents_that_are_not_safe_to_edit_are_refused(text: str, why: str) -> None:
     with pytest.raises(NotEditable) as refusal:
         with_values(PATH, text, NRI, {"disable": False})
 
@@ -215,7 +213,7 @@ def test_what_is_not_safe_to_edit_is_refused(text: str, why: str) -> None:
         pytest.param("a = " + "[" * 5000, "it is nested too deep", id="a bomb"),
     ],
 )
-def test_what_is_not_toml_is_reported(text: str, why: str) -> None:
+def test_invalid_toml_is_reported(text: str, why: str) -> None:
     with pytest.raises(NotToml) as refusal:
         with_values(PATH, text, NRI, {"disable": False})
 

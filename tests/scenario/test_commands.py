@@ -52,7 +52,7 @@ def test_a_deployment_is_simulated(tmp_path: Path) -> None:
     assert "default/web-1/app" in picture.read_text()
 
 
-def test_what_is_left_out_of_a_workload_is_named(tmp_path: Path) -> None:
+def test_objects_left_out_of_a_workload_are_named(tmp_path: Path) -> None:
     hidden = "\\u001b[8m"
     service = (
         "apiVersion: serving.knative.dev/v1\nkind: Service\n"
@@ -175,7 +175,7 @@ async def test_a_real_daemon_is_recorded_and_replayed(tmp_path: Path) -> None:
     assert {Called, Answered, Decided} <= kinds
 
 
-async def test_a_daemon_that_remembers_is_replayed_with_its_memory(
+async def test_a_daemon_with_a_checkpoint_is_replayed_with_it(
     tmp_path: Path,
 ) -> None:
     file, config = tmp_path / "rec", write(tmp_path / "config", document())

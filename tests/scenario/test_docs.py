@@ -47,7 +47,7 @@ def test_the_page_has_every_step_and_every_key() -> None:
     assert words >= {*VERBS, *ROW_KEYS, *KINDS}
 
 
-def test_the_page_shows_what_is_printed() -> None:
+def test_the_page_shows_the_printed_output() -> None:
     workload, document = blocks(SIMULATE, "yaml")
     shown, changed = blocks(SIMULATE, "text")
     first = simulated(workload, "2s2n2c2t")

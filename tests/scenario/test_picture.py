@@ -101,7 +101,7 @@ def test_every_container_and_refusal_is_in_the_legend() -> None:
     assert "node 4, 4Gi cxl" in lines
 
 
-def test_a_cpu_has_the_colour_of_what_has_it() -> None:
+def test_a_cpu_has_the_colour_of_its_container() -> None:
     found = findings("1s1n4c1t")
     root = ET.fromstring(picture_svg(found))  # noqa: S314 - our own text
 

@@ -73,7 +73,7 @@ spec:
         ),
     ],
 )
-def test_the_containers_share_what_the_pod_has(
+def test_containers_share_the_resources_of_the_pod(
     text: str, expected: dict[str, tuple[str, int]], kind: str
 ) -> None:
     node = InProcessNode(parse_spec("1s1n8c1t"), document_of(kind))
@@ -147,7 +147,7 @@ story:
         pytest.param(4, 6000, id="an init container beside the sidecar"),
     ],
 )
-def test_a_pod_requests_by_default_what_its_containers_need_at_a_time(
+def test_the_default_request_of_a_pod_is_the_peak_of_its_containers(
     late: int, request_of_pod: int
 ) -> None:
     (step,) = read_workload(SIDECARS % late).steps

@@ -254,7 +254,7 @@ def test_a_pod_has_the_class_that_kubernetes_gives_it(
         pytest.param("", "$.story: missing", id="nothing at all"),
     ],
 )
-def test_a_workload_that_is_none_is_refused(text: str, sentence: str) -> None:
+def test_an_invalid_workload_is_refused(text: str, sentence: str) -> None:
     with pytest.raises(InputError) as raised:
         read_workload(text)
 
@@ -284,7 +284,7 @@ _values = st.recursive(
 
 
 @given(_values)
-def test_whatever_it_says_a_workload_is_read_or_refused(value: object) -> None:
+def test_any_workload_is_read_or_refused(value: object) -> None:
     text = yaml.safe_dump({"story": [value], "machine": "1s2c"})
 
     with contextlib.suppress(BadSyntax, BadSetting):

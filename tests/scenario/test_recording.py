@@ -71,11 +71,11 @@ def written() -> list[str]:
     return [header_line(HEADER), *map(entry_line, ENTRIES)]
 
 
-def test_what_is_written_is_read() -> None:
+def test_a_written_recording_is_read_back() -> None:
     assert load_recording(iter(written()), "rec") == Recording(HEADER, ENTRIES)
 
 
-def test_scripts_get_the_same_words_for_entries_in_every_version(
+def test_names_of_entries_in_json_are_stable(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_recording(Recording(HEADER, ENTRIES), "json")
@@ -114,7 +114,7 @@ def test_a_recording_that_is_cut_off_counts_as_far_as_it_is_whole(kept: int) -> 
         ),
     ],
 )
-def test_what_is_no_recording_is_refused(first: str, sentence: str) -> None:
+def test_an_invalid_recording_is_refused(first: str, sentence: str) -> None:
     with pytest.raises(BadRecording) as raised:
         load_recording(iter([first]), "rec")
 
@@ -145,7 +145,7 @@ async def test_any_line_is_read_or_ends_the_recording(lines: list[str]) -> None:
     await Replay(found.header, found.entries).run()
 
 
-def test_what_pods_keep_to_themselves_is_taken_out() -> None:
+def test_secrets_of_pods_are_removed() -> None:
     applied = "kubectl.kubernetes.io/last-applied-configuration"
     container = nri_pb2.Container(
         id="c",

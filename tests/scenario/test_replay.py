@@ -52,7 +52,7 @@ BALLOONS = document("{balloonTypes: [{name: all, maxCPUs: 4}]}", "BalloonsPolicy
         pytest.param(BALLOONS, CONTAINERD, id="balloons"),
     ],
 )
-async def test_nothing_differs_where_nothing_is_other(
+async def test_an_unchanged_replay_has_no_differences(
     seed: int, text: str, release: tuple[NriLevel, str], tmp_path: Path
 ) -> None:
     async with recorded_node(tmp_path, text, release=release) as node:
@@ -105,7 +105,7 @@ async def one_container(folder: Path, cpus: int) -> Path:
     return node.file
 
 
-async def test_another_configuration_shows_where_containers_would_be(
+async def test_another_configuration_shows_the_differing_placements(
     tmp_path: Path,
 ) -> None:
     file = await one_container(tmp_path, 2)
@@ -120,7 +120,7 @@ async def test_another_configuration_shows_where_containers_would_be(
     assert cpus[0].recorded != cpus[0].now
 
 
-async def test_what_would_be_refused_is_reported_once_with_its_sentence(
+async def test_a_container_that_would_be_refused_is_reported_once_with_its_reason(
     tmp_path: Path,
 ) -> None:
     file = await one_container(tmp_path, 6)
@@ -208,7 +208,7 @@ class NicAtNode3:
         """It stays where it is."""
 
 
-async def test_what_the_host_reported_of_devices_is_known_to_a_replay(
+async def test_hints_of_devices_are_part_of_a_replay(
     tmp_path: Path,
 ) -> None:
     asks = ContainerRow(
@@ -225,7 +225,7 @@ async def test_what_the_host_reported_of_devices_is_known_to_a_replay(
     assert (await replayed(node.file)).differences == ()
 
 
-async def test_what_would_have_been_refused_is_not_there_after_a_restart(
+async def test_a_container_that_would_have_been_refused_is_absent_after_a_restart(
     tmp_path: Path,
 ) -> None:
     big, small = (

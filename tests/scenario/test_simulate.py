@@ -57,7 +57,7 @@ def test_pods_are_placed_and_the_rest_is_counted() -> None:
     assert now.refusals == ()
 
 
-def test_what_lies_across_nodes_and_beside_others_is_named() -> None:
+def test_containers_across_nodes_or_beside_others_are_listed() -> None:
     now = found(DB % 5, RESERVES)
 
     (db,) = now.placements
@@ -69,7 +69,7 @@ def test_what_lies_across_nodes_and_beside_others_is_named() -> None:
     assert now.stranded == free & mates
 
 
-def test_what_is_refused_is_reported_and_the_others_go_on() -> None:
+def test_refusals_are_reported_and_the_others_are_placed() -> None:
     now = found(DB % 40 + WEB)
 
     assert [(one.step, one.title) for one in now.refusals] == [(0, "default/db/db")]
@@ -114,7 +114,7 @@ def test_a_configuration_that_is_wrong_is_a_refusal_and_changes_nothing() -> Non
     assert [one.title for one in after.refusals] == ["configuration"]
 
 
-def test_a_restart_leaves_everybody_where_they_are() -> None:
+def test_a_restart_moves_no_container() -> None:
     for how in ("remembering", "forgetting"):
         after = found(WEB + DB % 2 + f"\n  - {{restart: {how}}}\n")
 
@@ -177,7 +177,7 @@ def test_stories_of_all_kinds_are_simulated() -> None:
 
 
 @pytest.mark.parametrize("path", SIMULATED, ids=name_of)
-def test_it_decides_as_the_plugin_behind_a_socket(path: Path) -> None:
+def test_a_simulation_decides_as_the_plugin_behind_a_socket(path: Path) -> None:
     """The same stories are played through a runtime in tests/app."""
     story = Story.read(path)
     node = InProcessNode(parse_spec(story.scenario.machine), story.document)

@@ -41,7 +41,7 @@ spec:
 
 
 @pytest.mark.parametrize("text", [SCENARIO, MANIFEST])
-def test_containers_run_where_they_say(text: str) -> None:
+def test_containers_run_in_the_pools_that_they_name(text: str) -> None:
     document = document_of("StaticPoolsPolicy", POOLS)
     node = InProcessNode(parse_spec("1s1n8c1t"), document)
     Player(node).play(read_workload(text))

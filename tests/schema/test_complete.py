@@ -42,7 +42,7 @@ def test_each_option_has_its_meaning(kind: str) -> None:
     assert found == [], "write what these options mean into meanings.py"
 
 
-def test_no_meaning_is_of_an_option_that_has_gone() -> None:
+def test_no_meaning_belongs_to_a_removed_option() -> None:
     known = {kind: {path for path, _ in options(shape_of(kind))} for kind in FULL}
     everywhere = set().union(*known.values())
     # The part of any key, and any key of a mapping.
@@ -81,7 +81,7 @@ def test_an_option_is_as_its_reader_reads_it(
     assert (found.form, found.low, found.high, choices, found.default) == expected
 
 
-def test_required_is_what_every_mapping_needs() -> None:
+def test_keys_that_every_mapping_needs_are_required() -> None:
     balloons, pods = shape_of("BalloonsPolicy"), shape_of("PodpoolsPolicy")
 
     assert balloons.at("loadClasses", ANY).required == ("name", "level")

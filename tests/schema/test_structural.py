@@ -119,7 +119,7 @@ def test_a_definition_is_structural(kind: str) -> None:
         ({"pattern": "(?P<a>x)"}, ".spec: a pattern of Python"),
     ],
 )
-def test_what_is_not_structural_is_noticed(
+def test_violations_of_structural_schemas_are_found(
     change: dict[str, Any], complaint: str
 ) -> None:
     schema = copy.deepcopy(schema_of(CRDS["NonePolicy"]))
@@ -158,7 +158,7 @@ def test_no_two_kinds_have_a_short_name() -> None:
     assert len(short) == len(set(short)) == len(CRDS) - 1  # CRI-RM's has none
 
 
-def test_only_the_status_of_ours_is_a_subresource() -> None:
+def test_only_own_kinds_have_a_status_subresource() -> None:
     separate = {
         kind
         for kind, crd in CRDS.items()
@@ -170,7 +170,7 @@ def test_only_the_status_of_ours_is_a_subresource() -> None:
 
 
 @pytest.mark.parametrize("kind", CRDS)
-def test_columns_show_what_the_schema_has(kind: str) -> None:
+def test_columns_show_fields_of_the_schema(kind: str) -> None:
     (version,) = CRDS[kind]["spec"]["versions"]
     for column in version.get("additionalPrinterColumns", ()):
         found = schema_of(CRDS[kind])

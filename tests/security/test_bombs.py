@@ -113,7 +113,7 @@ def test_a_pod_takes_a_moment_at_most(kind: str, name: str) -> None:
 
 @pytest.mark.slow  # thirty pods for each
 @pytest.mark.parametrize("name", BOMBS)
-def test_pods_that_are_gone_leave_nothing_behind(name: str) -> None:
+def test_removed_pods_leave_nothing_behind(name: str) -> None:
     policy = samples.fresh_policy("TopologyAwarePolicy")
     before = resident()
 

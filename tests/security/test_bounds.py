@@ -156,7 +156,7 @@ PLACES: Final = (
 
 
 @pytest.mark.parametrize(("read", "kind", "why"), PLACES)
-def test_it_is_refused_before_it_is_in_memory(
+def test_too_large_inputs_are_refused_before_they_are_in_memory(
     read: Callable[[Path], None], kind: type[Exception], why: str, tmp_path: Path
 ) -> None:
     tracemalloc.start()
@@ -201,7 +201,7 @@ def test_no_state_is_written_that_could_not_be_read(tmp_path: Path) -> None:
     assert (kept, length) == ("old", len(largest))
 
 
-def test_a_large_binary_is_no_launcher_of_ours(tmp_path: Path) -> None:
+def test_a_large_binary_is_not_taken_for_a_launcher(tmp_path: Path) -> None:
     path = large(tmp_path / "plugins/10-other", 1000)
 
     tracemalloc.start()
@@ -245,7 +245,7 @@ def answer_for_ever(listener: socket.socket) -> None:
 
 
 @pytest.mark.process
-def test_commands_say_what_to_do(tmp_path: Path) -> None:
+def test_commands_name_the_remedy(tmp_path: Path) -> None:
     path = large(tmp_path / "file", 2000)
     for words in (("check", path), ("simulate", path), ("replay", path)):
         done = nri_resmgr(*words)

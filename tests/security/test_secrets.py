@@ -138,7 +138,7 @@ async def session(tmp_path: Path) -> AsyncIterator[Session]:
         os.umask(before)
 
 
-def ours(folder: Path) -> Iterator[Path]:
+def files_of_daemon(folder: Path) -> Iterator[Path]:
     """Yield what the daemon has made."""
     yield from (folder / "log", folder / "recording")
     for name in ("state", "run"):
@@ -149,7 +149,7 @@ def ours(folder: Path) -> Iterator[Path]:
 async def test_a_secret_of_a_pod_is_in_no_output(session: Session) -> None:
     await session.daemon.line("node.synchronized", 1)
     found = dict(session.answers)
-    for path in ours(session.folder):
+    for path in files_of_daemon(session.folder):
         if path.is_file():
             found[str(path)] = path.read_bytes().decode(errors="replace")
     found["messages"] = messages(session.folder / "recording")
@@ -172,10 +172,13 @@ def messages(recording: Path) -> str:
     return "".join(str(getattr(one, "body", "")) for one in entries)
 
 
-async def test_nothing_else_can_write_what_is_ours_whatever_the_umask(
+async def test_files_of_the_daemon_are_writable_by_its_user_only(
     session: Session,
 ) -> None:
-    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in ours(session.folder)}
+    modes = {
+        path: stat.S_IMODE(path.stat().st_mode)
+        for path in files_of_daemon(session.folder)
+    }
 
     assert [path for path, mode in modes.items() if mode & 0o022] == []
     private = ("log", "recording", "state", "state/policy.checkpoint")

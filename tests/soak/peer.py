@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, CallReply, Trunk, nri_pb2
 
-_PATIENCE: Final = 3600.0  # seconds: whoever stops both for a while loses nothing
+_PATIENCE: Final = 3600.0  # seconds: pausing both for a while loses nothing
 _CHUNK: Final = 1 << 16
 
 

@@ -29,7 +29,7 @@ def objects() -> Counter[str]:
 
 @pytest.mark.parametrize("kind", range(len(ANNOTATIONS)))
 @pytest.mark.parametrize("end", ["stop", "pod is removed"])
-def test_pods_that_are_gone_leave_no_objects(kind: int, end: str) -> None:
+def test_removed_pods_leave_no_objects(kind: int, end: str) -> None:
     parts = make_parts(max_weight=500)
     for number in range(PODS):
         live(parts, samples.pod(f"container-{number}", ANNOTATIONS[kind](number)), end)

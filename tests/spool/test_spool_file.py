@@ -35,7 +35,7 @@ BODIES = st.text(st.characters(codec="utf-8"), max_size=200)
 
 
 @given(HEADERS, BODIES)
-def test_what_is_encoded_is_decoded(header: SpoolHeader, body: str) -> None:
+def test_an_encoded_file_is_decoded(header: SpoolHeader, body: str) -> None:
     digest = hashlib.sha256(body.encode()).hexdigest()
 
     assert decode(encode(header, body)) == SpoolFile(header, body, digest)

@@ -17,7 +17,7 @@ def test_our_version_is_read_as_the_standard_library_reads_it() -> None:
     assert version_in(folder) == importlib.metadata.version("nri-resmgr")
 
 
-def test_it_is_found_without_the_slow_library() -> None:
+def test_the_version_is_found_without_importlib_metadata() -> None:
     program = (
         "import sys; from nri_resmgr.version import our_version; "
         "print(our_version(), 'importlib.metadata' in sys.modules)"
@@ -27,7 +27,7 @@ def test_it_is_found_without_the_slow_library() -> None:
     assert shown.split() == [importlib.metadata.version("nri-resmgr"), "False"]
 
 
-def test_a_folder_without_us_has_no_version(tmp_path: Path) -> None:
+def test_a_folder_without_the_package_has_no_version(tmp_path: Path) -> None:
     other = tmp_path / "nri_resmgr_more-1.0.dist-info"
     other.mkdir()
     (other / "METADATA").write_text("Name: nri_resmgr_more\nVersion: 1.0\n")

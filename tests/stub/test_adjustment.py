@@ -189,9 +189,7 @@ def test_a_key_is_neither_empty_nor_a_mark(method: str, key: str) -> None:
         ),
     ],
 )
-def test_what_nri_would_read_otherwise_is_refused(
-    call: Call, error: ReplyError
-) -> None:
+def test_ambiguous_arguments_are_refused(call: Call, error: ReplyError) -> None:
     with pytest.raises(type(error)) as caught:
         call(NEW)
 
@@ -212,7 +210,7 @@ def test_a_bare_string_is_not_a_list_of_letters(call: Call) -> None:
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.path)
-def test_the_table_says_where_a_setter_writes(field: Any) -> None:
+def test_the_table_names_the_field_of_each_setter(field: Any) -> None:
     call, _ = SAMPLES[field.setter]
     found = [row.path for row in FIELDS if content_at(call(NEW), row.path) is not None]
 
@@ -260,7 +258,7 @@ def test_the_level_is_the_newest_that_is_needed(change: Any, level: NriLevel) ->
     assert change.needs_level == level
 
 
-def test_an_update_may_fail_without_a_word() -> None:
+def test_an_update_may_ignore_its_failure() -> None:
     update = ContainerUpdate("c1").ignoring_failure()
 
     assert printed(update) == {"container_id": "c1", "ignore_failure": True}

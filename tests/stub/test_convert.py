@@ -153,7 +153,7 @@ def test_requests_have_no_value() -> None:
         ),
     ],
 )
-def test_what_cannot_be_written_is_an_error_that_names_the_field(
+def test_an_invalid_value_is_an_error_that_names_the_field(
     value: Struct, field: str
 ) -> None:
     with pytest.raises(BadField) as caught:

@@ -100,7 +100,7 @@ async def test_less_time_reported_with_the_request_counts(tmp_path: Path) -> Non
         pytest.param(60.0, id="more than the runtime's own limit"),
     ],
 )
-async def test_a_strange_timeout_is_not_believed(sent: float, tmp_path: Path) -> None:
+async def test_an_invalid_timeout_is_ignored(sent: float, tmp_path: Path) -> None:
     timeouts: list[float] = []
     plugin = Plugin()
 
@@ -151,7 +151,9 @@ async def test_the_safe_answer_goes_out_in_time(tmp_path: Path) -> None:
         assert runtime.plugins == (NAME,)
 
 
-async def test_whoever_wants_is_thrown_out_instead(tmp_path: Path) -> None:
+async def test_without_a_safe_answer_a_late_plugin_is_disconnected(
+    tmp_path: Path,
+) -> None:
     plugin = _Slow()
     async with plugged(tmp_path, plugin, runtime_options=SHORT, options=LAPSE) as (
         runtime,
@@ -168,7 +170,7 @@ async def test_whoever_wants_is_thrown_out_instead(tmp_path: Path) -> None:
         assert runtime.calls_to(NAME).count("Configure") == 2
 
 
-async def test_a_handler_that_will_not_be_cancelled_is_answered_once(
+async def test_a_handler_that_ignores_cancellation_is_answered_once(
     tmp_path: Path,
 ) -> None:
     plugin = recording([], "stop_container")

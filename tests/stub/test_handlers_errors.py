@@ -157,7 +157,7 @@ async def test_the_author_chooses_status_and_sentence(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_a_reply_that_makes_no_sense_is_an_error_status(
+async def test_an_inconsistent_reply_is_an_error_status(
     name: str, result: object, message: str, tmp_path: Path
 ) -> None:
     method = Event[name.upper()].method

@@ -118,7 +118,7 @@ async def test_a_single_subscription_brings_that_event(
     assert heard == [event.lower()]
 
 
-async def test_what_each_handler_is_given(tmp_path: Path) -> None:
+async def test_each_handler_gets_its_arguments(tmp_path: Path) -> None:
     given: dict[str, tuple[object, ...]] = {}
     plugin = Plugin()
 

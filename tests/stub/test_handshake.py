@@ -81,7 +81,7 @@ class _Diary:
 
 
 @pytest.mark.parametrize(("level", "name", "version", "timeouts"), RUNTIMES)
-async def test_a_plugin_is_configured_then_sent_what_runs(
+async def test_a_plugin_is_configured_then_synchronized(
     level: NriLevel,
     name: str,
     version: str,
@@ -126,7 +126,7 @@ async def test_configure_may_overtake_the_reply_to_the_registration(
 
 @pytest.mark.parametrize("name", ["abcd-0123+EFGH_4567.ijkl", "x"])
 @pytest.mark.parametrize("index", ["00", "99"])
-async def test_it_registers_under_its_name(
+async def test_a_plugin_registers_under_its_name(
     name: str, index: str, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
@@ -177,7 +177,7 @@ async def test_a_refused_plugin_closes_the_socket_itself(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("step", list(SessionStep)[:7])
-async def test_after_a_hang_up_the_whole_handshake_comes_again(
+async def test_after_a_hang_up_the_whole_handshake_is_repeated(
     step: SessionStep, tmp_path: Path
 ) -> None:
     heard: list[str] = []
@@ -206,7 +206,7 @@ async def test_after_a_hang_up_the_whole_handshake_comes_again(
         ),
     ],
 )
-async def test_what_cannot_reconnect_is_reported_of_a_hang_up(
+async def test_a_launched_plugin_reports_a_lost_handshake(
     wrong: Misbehaviour, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
@@ -236,7 +236,7 @@ async def test_what_cannot_reconnect_is_reported_of_a_hang_up(
         ),
     ],
 )
-async def test_silence_is_not_waited_for_longer_than_the_registration_timeout(
+async def test_a_silent_handshake_ends_with_the_registration_timeout(
     wrong: Misbehaviour, error: type[Exception], sentence: str, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:

@@ -58,7 +58,7 @@ def subscribing(wanted: Event | int | None, *names: str) -> Plugin:
         pytest.param(NriLevel(0, 13), "containerd", "v2.5.0", ALL, id="0.13"),
     ],
 )
-async def test_a_known_level_gets_what_it_knows_at_once(
+async def test_a_known_level_gets_all_of_its_events_at_once(
     level: NriLevel, name: str, version: str, mask: int, tmp_path: Path
 ) -> None:
     plugin = recording([], *EVENT_HANDLERS)
@@ -105,7 +105,9 @@ async def test_configure_can_choose(
         assert masks(runtime) == [mask]
 
 
-async def test_configure_cannot_choose_what_nothing_handles(tmp_path: Path) -> None:
+async def test_configure_cannot_choose_an_event_without_a_handler(
+    tmp_path: Path,
+) -> None:
     plugin = subscribing(CREATE_AND_STOP, "create_container")
     async with Runtime(tmp_path) as runtime:
         with pytest.raises(BadHandler) as mistake:
@@ -148,7 +150,7 @@ async def test_an_unknown_level_is_not_tried_where_nothing_wide_is_wanted(
         assert masks(runtime) == [CREATE_AND_STOP]
 
 
-async def test_what_cannot_reconnect_is_careful_with_an_unknown_level(
+async def test_a_launched_plugin_sends_an_unknown_level_the_narrow_mask(
     tmp_path: Path,
 ) -> None:
     plugin = recording([], *EVENT_HANDLERS)

@@ -122,7 +122,7 @@ def test_there_is_no_identity_in(
     st.from_regex(r"[A-Za-z0-9_.+-]+", fullmatch=True),
     st.from_regex("[0-9]{2}", fullmatch=True),
 )
-def test_what_is_printed_is_read(name: str, index: str) -> None:
+def test_a_printed_identity_is_read_back(name: str, index: str) -> None:
     identity = Identity(name, index)
 
     assert Identity.parse(str(identity)) == identity

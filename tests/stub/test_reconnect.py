@@ -61,7 +61,7 @@ async def test_a_restarted_runtime_gets_the_whole_handshake(tmp_path: Path) -> N
         assert runtime.plugins == (NAME,)
 
 
-async def test_a_fault_of_ours_in_a_later_session_is_followed_by_another_one(
+async def test_after_an_internal_error_a_later_session_is_followed_by_another_one(
     tmp_path: Path,
 ) -> None:
     heard: list[str] = []
@@ -193,7 +193,9 @@ async def test_garbage_ends_the_session_and_a_new_one_begins(tmp_path: Path) -> 
         await until(lambda: len(heard) == 2)
 
 
-async def test_garbage_instead_of_a_handshake_is_borne(tmp_path: Path) -> None:
+async def test_garbage_instead_of_a_handshake_does_not_end_the_plugin(
+    tmp_path: Path,
+) -> None:
     connections = 0
 
     async def babble(
@@ -232,7 +234,7 @@ async def test_garbage_instead_of_a_handshake_is_borne(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_what_is_odd_but_legal_does_no_harm(
+async def test_unusual_but_legal_messages_do_no_harm(
     wrong: Misbehaviour, tmp_path: Path
 ) -> None:
     heard: list[str] = []

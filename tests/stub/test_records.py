@@ -105,7 +105,7 @@ def called(runtime: Runtime) -> list[list[str]]:
 # By calls.
 
 
-async def test_they_follow_in_batches_when_no_request_has_come_for_a_time() -> None:
+async def test_record_updates_are_sent_in_batches_after_a_quiet_time() -> None:
     runtime = open_runtime()
     runtime.quiet_seconds = 0.01
     sender = paced(runtime, RecordPace(quiet=0.05, per_update=0.025))
@@ -123,7 +123,7 @@ async def test_they_follow_in_batches_when_no_request_has_come_for_a_time() -> N
     assert (sender.sent, sender.failed) == (5, 0)
 
 
-async def test_on_a_busy_node_they_wait_for_a_limited_time() -> None:
+async def test_on_a_busy_node_record_updates_wait_for_a_limited_time() -> None:
     runtime = open_runtime()
     runtime.quiet_seconds = 0.001
     sender = paced(runtime, RecordPace(quiet=60.0, patience=0.1))
@@ -148,7 +148,7 @@ async def test_no_call_is_made_while_a_request_is_handled() -> None:
     assert during == []
 
 
-async def test_what_is_urgent_goes_first_and_at_once() -> None:
+async def test_urgent_updates_are_sent_first_and_at_once() -> None:
     runtime = SlowRuntime()
     sender = paced(runtime, RecordPace(per_update=0.05))
     application = Application(sender, *"abc")
@@ -164,7 +164,7 @@ async def test_what_is_urgent_goes_first_and_at_once() -> None:
     assert batches(runtime) == [["a"], ["z"], ["b"], ["c"]]
 
 
-async def test_one_container_is_updated_once_and_at_once_for_both() -> None:
+async def test_urgent_and_record_updates_of_a_container_are_sent_as_one() -> None:
     runtime = open_runtime()
     runtime.quiet_seconds = 0.001
     sender = paced(runtime)
@@ -180,7 +180,7 @@ async def test_one_container_is_updated_once_and_at_once_for_both() -> None:
     assert application.recorded == {"a": "1"}
 
 
-async def test_what_was_taken_back_costs_no_call() -> None:
+async def test_a_change_that_is_undone_needs_no_call() -> None:
     runtime = open_runtime()
     runtime.quiet_seconds = 0.001
     sender = paced(runtime)
@@ -194,7 +194,7 @@ async def test_what_was_taken_back_costs_no_call() -> None:
     assert runtime.calls == []
 
 
-async def test_what_changes_while_it_is_sent_is_sent_again() -> None:
+async def test_a_record_that_changes_during_its_call_is_sent_again() -> None:
     runtime = SlowRuntime()
     sender = paced(runtime)
     application = Application(sender, "a", "b")
@@ -209,7 +209,7 @@ async def test_what_changes_while_it_is_sent_is_sent_again() -> None:
     assert application.recorded == {"a": "2", "b": "1"}
 
 
-async def test_what_is_refused_is_reported_and_rides_on_a_reply() -> None:
+async def test_refused_record_updates_are_logged_and_sent_with_a_reply() -> None:
     runtime = open_runtime()
     runtime.refused.add("a")
     sender = paced(runtime)
@@ -225,7 +225,7 @@ async def test_what_is_refused_is_reported_and_rides_on_a_reply() -> None:
     assert [line["event"] for line in lines] == ["updates.failed"]
 
 
-async def test_a_call_that_fails_does_not_lose_them() -> None:
+async def test_a_failed_call_loses_no_record_update() -> None:
     runtime = open_runtime(CallTimedOut("UpdateContainers", 1.0))
     sender = paced(runtime)
     application = Application(sender, "a", "b")
@@ -238,7 +238,7 @@ async def test_a_call_that_fails_does_not_lose_them() -> None:
     assert sender.pending.containers() == {"b"}
 
 
-async def test_they_outlive_a_session() -> None:
+async def test_record_updates_outlive_a_session() -> None:
     first, second = SlowRuntime(ConnectionLost("end of file")), open_runtime()
     sender = paced(first)
     application = Application(sender, "a", "b")
@@ -256,7 +256,7 @@ async def test_they_outlive_a_session() -> None:
     assert application.refused == []
 
 
-async def test_a_fault_of_ours_is_not_repeated_at_once() -> None:
+async def test_after_an_internal_error_the_call_is_not_repeated_at_once() -> None:
     runtime = open_runtime(MemoryError())
     sender = UpdateSender(runtime, again=0.4)
     application = Application(sender, "a")
@@ -296,7 +296,7 @@ async def recording_stub(runtime: Runtime, stub: Stub, count: int) -> Applicatio
 
 
 @pytest.mark.parametrize("level", [OLDEST, OLD])
-async def test_two_ride_on_a_stop_or_an_update_where_calls_can_dead_lock(
+async def test_where_calls_can_dead_lock_two_record_updates_are_sent_with_a_reply(
     level: NriLevel, tmp_path: Path
 ) -> None:
     plugin = Scheduler()
@@ -347,7 +347,9 @@ async def test_a_reply_carries_all_that_is_urgent_before_two_of_them(
     }
 
 
-async def test_an_own_update_of_the_reply_takes_them_along(tmp_path: Path) -> None:
+async def test_record_updates_are_merged_into_updates_of_the_reply(
+    tmp_path: Path,
+) -> None:
     plugin = Scheduler()
     async with plugged(tmp_path, plugin, OLD) as (runtime, stub):
         await recording_stub(runtime, stub, 4)
@@ -361,7 +363,7 @@ async def test_an_own_update_of_the_reply_takes_them_along(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("takes_time", [False, True])
-async def test_calls_carry_them_where_they_are_safe(
+async def test_calls_carry_record_updates_where_calls_are_safe(
     takes_time: bool,  # noqa: FBT001 - a parameter of the table
     tmp_path: Path,
 ) -> None:
@@ -391,7 +393,7 @@ async def test_calls_carry_them_where_they_are_safe(
         assert set(application.recorded) == {f"ctr{n}" for n in range(5)}
 
 
-async def test_they_wait_for_replies_where_the_plugin_makes_no_calls(
+async def test_without_calls_record_updates_wait_for_replies(
     tmp_path: Path,
 ) -> None:
     plugin = Scheduler()
@@ -406,7 +408,7 @@ async def test_they_wait_for_replies_where_the_plugin_makes_no_calls(
 
 
 @pytest.mark.parametrize("level", [OLD, NEW])
-async def test_a_new_session_sends_them_after_its_synchronize(
+async def test_a_new_session_sends_record_updates_after_its_synchronize(
     level: NriLevel, tmp_path: Path
 ) -> None:
     plugin = Scheduler()

@@ -161,7 +161,7 @@ def test_an_update_may_be_of_the_container_itself_and_evict_others() -> None:
         ),
     ],
 )
-def test_a_wrong_type_is_reported_with_what_was_expected(
+def test_a_wrong_type_is_reported_with_the_expected_one(
     respond: Respond, result: object, sentence: str
 ) -> None:
     with pytest.raises(TypeError) as caught:
@@ -252,9 +252,7 @@ def test_a_wrong_type_is_reported_with_what_was_expected(
         ),
     ],
 )
-def test_a_reply_that_makes_no_sense_is_refused(
-    reply: object, error: ReplyError
-) -> None:
+def test_an_inconsistent_reply_is_refused(reply: object, error: ReplyError) -> None:
     with pytest.raises(type(error)) as caught:
         create_response(reply, "new")
 

@@ -13,7 +13,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "stub-fields.md"
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.path)
-def test_a_row_says_what_runtimes_do(field: Field) -> None:
+def test_each_row_describes_what_runtimes_do(field: Field) -> None:
     rows = read_rows(DOCUMENT.read_text(encoding="utf-8"))
 
     *_, creation, update = rows[field.path]

@@ -77,7 +77,7 @@ def large(container_id: str, size: int) -> ContainerUpdate:
         pytest.param(RuntimeOptions(sync_limit=2500), 2, 9, id="cut by size"),
     ],
 )
-async def test_however_it_is_cut_the_handler_sees_the_whole_once(
+async def test_however_synchronize_is_cut_its_handler_is_called_once_with_all(
     options: RuntimeOptions, pods: int, containers: int, tmp_path: Path
 ) -> None:
     census = _Census()
@@ -158,7 +158,7 @@ serve(Late(), name="late", index="10", socket=SOCKET)
 
 @pytest.mark.process
 @pytest.mark.slow
-async def test_one_that_is_always_too_late_is_tried_less_and_less_often(
+async def test_a_plugin_that_is_always_too_late_reconnects_less_and_less_often(
     tmp_path: Path,
 ) -> None:
     options = RuntimeOptions(request_timeout=0.2)
@@ -215,7 +215,7 @@ async def test_a_plugin_without_handler_echoes_more(tmp_path: Path) -> None:
     ]
 
 
-async def test_messages_of_a_lost_session_are_forgotten(tmp_path: Path) -> None:
+async def test_messages_of_a_lost_session_are_discarded(tmp_path: Path) -> None:
     census = _Census()
     async with Runtime(tmp_path, options=RuntimeOptions(sync_objects=1)) as runtime:
         await populate(runtime, 2, 3)
@@ -224,7 +224,9 @@ async def test_messages_of_a_lost_session_are_forgotten(tmp_path: Path) -> None:
             assert census.snapshots == [(runtime.pods, runtime.containers)]
 
 
-async def test_the_handler_has_no_deadline_of_ours(tmp_path: Path) -> None:
+async def test_the_stub_sets_no_deadline_for_the_synchronize_handler(
+    tmp_path: Path,
+) -> None:
     plugin = recording([], "stop_container")
 
     @plugin.handler
@@ -251,7 +253,7 @@ async def test_waiting_for_synchronize_has_no_limit_and_ends_with_the_session(
                 await asyncio.wait_for(stub.synchronized(), 0.1)
 
 
-async def test_16_mib_from_an_old_runtime_are_taken(tmp_path: Path) -> None:
+async def test_16_mib_from_an_old_runtime_are_accepted(tmp_path: Path) -> None:
     census = _Census()
     async with Runtime(
         tmp_path,
@@ -279,7 +281,7 @@ async def test_updates_over_4_mib_follow_by_calls(tmp_path: Path) -> None:
         ] == [1_500_000] * 7
 
 
-async def test_updates_over_4_mib_ride_on_replies_of_old_runtimes(
+async def test_updates_over_4_mib_are_sent_with_replies_to_old_runtimes(
     tmp_path: Path,
 ) -> None:
     census = _Census(*(large(f"ctr{number}", 1_500_000) for number in range(5)))

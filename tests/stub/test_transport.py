@@ -13,7 +13,7 @@ from nri_resmgr.stub import BadIdentity, OpenSocket, SocketPath, SocketUnusable
 from nri_resmgr.stub.transport import find_connector
 
 
-def test_the_descriptor_goes_before_the_path_and_the_variable_is_dropped() -> None:
+def test_the_descriptor_takes_precedence_and_its_variable_is_removed() -> None:
     ours, theirs = socket.socketpair()
     os.set_inheritable(theirs.fileno(), True)
     environment = {"NRI_PLUGIN_SOCKET": str(theirs.fileno()), "HOME": "/"}
@@ -37,7 +37,7 @@ def test_the_descriptor_goes_before_the_path_and_the_variable_is_dropped() -> No
     ],
     ids=["the default", "empty is the default", "the given path"],
 )
-def test_without_a_descriptor_it_is_the_path(
+def test_without_a_descriptor_the_path_is_used(
     path: str | None, expected: SocketPath
 ) -> None:
     connector = find_connector(path, {})
@@ -56,7 +56,7 @@ def test_without_a_descriptor_it_is_the_path(
         pytest.param("9" * 30, id="beyond any integer of C"),
     ],
 )
-def test_what_is_no_descriptor_is_reported(text: str) -> None:
+def test_an_invalid_descriptor_is_reported(text: str) -> None:
     with pytest.raises(BadIdentity) as mistake:
         OpenSocket.inherit(text)
 

@@ -41,7 +41,7 @@ def reply(
     return tuple(from_message(one) for one in response.update)
 
 
-async def test_what_a_reply_changed_meanwhile_is_sent_again() -> None:
+async def test_values_changed_by_a_reply_meanwhile_are_sent_again() -> None:
     wanted, runtime = {"a": "1", "b": "2"}, SlowRuntime()
     sender = UpdateSender(runtime)
     sender.send(cpus_of(wanted), ["a", "b"])
@@ -53,7 +53,7 @@ async def test_what_a_reply_changed_meanwhile_is_sent_again() -> None:
     assert runtime.calls == [updates(a="1", b="2"), updates(a="3")]
 
 
-async def test_what_fails_by_a_fault_of_ours_is_sent_again() -> None:
+async def test_after_an_internal_error_updates_are_sent_again() -> None:
     wanted, runtime = {"a": "1"}, open_runtime(MemoryError())
     sender = UpdateSender(runtime, again=0.01)
     with capture_logs() as lines:
@@ -67,7 +67,7 @@ async def test_what_fails_by_a_fault_of_ours_is_sent_again() -> None:
     assert [line["event"] for line in lines] == ["updates.failed"]
 
 
-async def test_what_comes_while_one_call_waits_goes_with_the_next() -> None:
+async def test_updates_queued_during_a_call_are_sent_with_the_next() -> None:
     wanted, runtime = {"a": "1", "b": "2", "c": "3"}, SlowRuntime()
     sender, source = UpdateSender(runtime), cpus_of(wanted)
     for key in wanted:
@@ -93,7 +93,7 @@ async def test_very_many_go_in_several_calls() -> None:
     assert [one for some in runtime.calls for one in some] == [*updates(**wanted)]
 
 
-async def test_what_the_runtime_did_not_take_is_added_to_one_reply() -> None:
+async def test_updates_refused_by_the_runtime_are_added_to_one_reply() -> None:
     wanted, runtime = {"a": "1", "b": "2"}, open_runtime()
     runtime.refused.add("b")
     sender = UpdateSender(runtime)
@@ -106,7 +106,7 @@ async def test_what_the_runtime_did_not_take_is_added_to_one_reply() -> None:
     assert (sender.sent, sender.failed) == (1, 1)
 
 
-async def test_a_reply_says_things_once_and_as_they_are_now() -> None:
+async def test_a_reply_carries_each_update_once_with_its_present_value() -> None:
     wanted = {"a": "1", "b": "2"}
     sender = UpdateSender(open_runtime(CallTimedOut("UpdateContainers", 1.0)))
     with capture_logs() as lines:
@@ -171,7 +171,7 @@ async def test_where_calls_are_unsafe_nothing_has_failed() -> None:
     assert reply(sender.pending) == updates(a="1")
 
 
-def test_the_container_of_a_request_gets_only_what_holds_now() -> None:
+def test_the_container_of_a_request_gets_only_present_values() -> None:
     pending, source = PendingUpdates(), cpus_of({"new": "1", "old": "2"})
     pending.add(source, ["new", "old"])
     pending.add_fixed(updates(stale="3"))
@@ -185,7 +185,7 @@ def test_the_container_of_a_request_gets_only_what_holds_now() -> None:
     assert reply(pending, busy="old") == updates(old="2")
 
 
-async def test_what_has_failed_is_called_for_again_only_when_it_is_sent_again() -> None:
+async def test_failed_updates_are_called_again_only_when_queued_again() -> None:
     runtime = open_runtime(CallTimedOut("UpdateContainers", 1.0))
     sender, source = UpdateSender(runtime), cpus_of({"a": "1", "b": "2"})
     sender.send(source, ["a"])
@@ -200,7 +200,7 @@ async def test_what_has_failed_is_called_for_again_only_when_it_is_sent_again() 
     assert len(sender.pending) == 0
 
 
-async def test_a_container_that_is_gone_is_not_put_back() -> None:
+async def test_a_removed_container_is_not_queued_again() -> None:
     runtime = SlowRuntime(CallTimedOut("UpdateContainers", 1.0))
     sender = UpdateSender(runtime)
     sender.send(cpus_of({"a": "1", "b": "2"}), ["a", "b"])
@@ -230,7 +230,7 @@ async def test_computed_values_outlive_a_session_and_fixed_ones_do_not() -> None
     assert (before, second.calls) == ([], [updates(a="1")])
 
 
-async def test_what_fits_into_no_message_is_not_tried_again() -> None:
+async def test_an_update_too_large_for_any_message_is_not_retried() -> None:
     runtime = open_runtime(MessageTooLarge(5, 4))
     sender = UpdateSender(runtime)
     sender.send(cpus_of({"a": "1"}), ["a"])

@@ -54,7 +54,7 @@ def requests(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
     ]
 
 
-async def test_they_are_applied(tmp_path: Path) -> None:
+async def test_unsolicited_updates_are_applied(tmp_path: Path) -> None:
     async with plugged(tmp_path, idle_plugin()) as (runtime, stub):
         await container_in(runtime)
         failed = await stub.update_containers([CPUS, ContainerUpdate("unknown")])
@@ -94,7 +94,7 @@ async def test_a_failure_is_a_status_without_names(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("schedules", [False, True], ids=["called", "scheduled"])
-async def test_what_makes_no_sense_is_not_sent(
+async def test_inconsistent_updates_are_not_sent(
     updates: list[ContainerUpdate],
     sentence: str,
     schedules: bool,  # noqa: FBT001 - a parameter of the table
@@ -111,7 +111,9 @@ async def test_what_makes_no_sense_is_not_sent(
         assert requests(runtime) == []
 
 
-async def test_over_4_mib_is_refused_here_and_the_session_lives(tmp_path: Path) -> None:
+async def test_a_call_over_4_mib_is_refused_and_the_session_continues(
+    tmp_path: Path,
+) -> None:
     huge = ContainerUpdate("ctr0").set_unified("memory.high", "9" * (4 << 20))
     async with plugged(tmp_path, idle_plugin()) as (runtime, stub):
         with pytest.raises(MessageTooLarge):
@@ -129,7 +131,7 @@ async def test_without_a_session_there_is_nothing_to_call(tmp_path: Path) -> Non
         stub.schedule_updates([CPUS])
 
 
-async def test_the_connection_may_be_lost_under_way(tmp_path: Path) -> None:
+async def test_a_connection_lost_during_a_call_is_an_error(tmp_path: Path) -> None:
     async with plugged(tmp_path, idle_plugin()) as (runtime, stub):
         await runtime.lock.acquire()  # an event of others: no answer now
         calling = asyncio.create_task(stub.update_containers([CPUS]))
@@ -140,7 +142,7 @@ async def test_the_connection_may_be_lost_under_way(tmp_path: Path) -> None:
         runtime.lock.release()
 
 
-async def test_an_answer_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+async def test_a_call_without_an_answer_times_out(tmp_path: Path) -> None:
     options = StubOptions(update_timeout=0.1)
     async with plugged(tmp_path, idle_plugin(), options=options) as (runtime, stub):
         async with runtime.lock:
@@ -206,7 +208,7 @@ class _Handling:
         return await self.update()
 
 
-async def test_none_goes_out_while_a_request_is_handled(tmp_path: Path) -> None:
+async def test_no_call_is_made_while_a_request_is_handled(tmp_path: Path) -> None:
     plugin = _Handling()
     async with plugged(tmp_path, plugin) as (runtime, stub):
         await container_in(runtime)
@@ -287,7 +289,7 @@ async def test_cri_o_can_dead_lock_at_each_level(
         assert requests(runtime) == []
 
 
-async def test_whoever_wants_to_may_call_cri_o(tmp_path: Path) -> None:
+async def test_calls_to_cri_o_can_be_enabled(tmp_path: Path) -> None:
     async with (
         Runtime(tmp_path, name="cri-o") as runtime,
         live(runtime, idle_plugin(), ALWAYS) as stub,
@@ -301,7 +303,7 @@ async def test_0_12_1_is_the_first_that_is_safe(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("level", [NriLevel(0, 3), NriLevel(0, 12)], ids=str)
-async def test_whoever_wants_to_may_call_old_runtimes(
+async def test_calls_to_old_runtimes_can_be_enabled(
     level: NriLevel, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, idle_plugin(), level, options=ALWAYS) as (_, stub):

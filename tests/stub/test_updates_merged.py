@@ -97,7 +97,9 @@ async def test_different_page_sizes_add_up(tmp_path: Path) -> None:
     )
 
 
-async def test_the_reply_s_own_update_wins_over_what_waits(tmp_path: Path) -> None:
+async def test_updates_of_the_reply_take_precedence_over_pending_ones(
+    tmp_path: Path,
+) -> None:
     plugin = Scheduler(cpus("ctr1", "1"), ContainerUpdate("ctr1").set_mems("0"))
     async with plugged(tmp_path, plugin, OLD) as (runtime, plugin.stub):
         await containers_in(runtime, 2)

@@ -40,7 +40,7 @@ def calls(runtime: Runtime) -> list[nri_pb2.UpdateContainersRequest]:
         pytest.param(NEW, NEVER, id="by the plugin's choice"),
     ],
 )
-async def test_they_ride_on_the_next_reply_that_can_carry_them(
+async def test_scheduled_updates_are_sent_with_the_next_reply_that_can_carry_them(
     level: NriLevel, options: StubOptions, tmp_path: Path
 ) -> None:
     plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
@@ -55,7 +55,9 @@ async def test_they_ride_on_the_next_reply_that_can_carry_them(
         assert (second.updates, calls(runtime)) == ((), [])
 
 
-async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) -> None:
+async def test_where_calls_are_safe_scheduled_updates_are_sent_after_the_reply(
+    tmp_path: Path,
+) -> None:
     plugin = Scheduler(cpus("ctr0"), cpus("ctr1"))
     async with plugged(tmp_path, plugin, NEW) as (runtime, plugin.stub):
         await containers_in(runtime, 2)
@@ -67,7 +69,7 @@ async def test_they_go_out_after_the_reply_where_that_is_safe(tmp_path: Path) ->
         assert [len(call.update) for call in calls(runtime)] == [2]
 
 
-async def test_they_go_out_after_the_reply_of_a_handler_that_takes_its_time(
+async def test_scheduled_updates_are_sent_after_the_reply_of_a_slow_handler(
     tmp_path: Path,
 ) -> None:
     plugin = recording([], "stop_container")
@@ -88,7 +90,9 @@ async def test_they_go_out_after_the_reply_of_a_handler_that_takes_its_time(
         assert said[-2:] == ["StartContainer", "UpdateContainers"]
 
 
-async def test_outside_of_requests_they_go_out_at_once(tmp_path: Path) -> None:
+async def test_outside_of_requests_scheduled_updates_are_sent_at_once(
+    tmp_path: Path,
+) -> None:
     plugin = recording([], "stop_container")
     async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
         await containers_in(runtime, 1)
@@ -128,7 +132,7 @@ async def test_one_failed_call_does_not_hold_up_the_next(tmp_path: Path) -> None
         assert runtime.plugins == (NAME,)
 
 
-async def test_what_fits_into_no_message_is_dropped(tmp_path: Path) -> None:
+async def test_an_update_too_large_for_any_message_is_dropped(tmp_path: Path) -> None:
     plugin = recording([], "stop_container")
     async with plugged(tmp_path, plugin, NEW) as (runtime, stub):
         await containers_in(runtime, 1)
@@ -153,7 +157,7 @@ async def test_the_container_of_the_request_is_left_for_a_later_reply(
 
 
 @pytest.mark.parametrize("removes", [False, True], ids=["stopped", "removed"])
-async def test_a_container_that_is_gone_is_not_updated(
+async def test_a_removed_container_is_not_updated(
     removes: bool,  # noqa: FBT001 - a parameter of the table
     tmp_path: Path,
 ) -> None:
@@ -174,7 +178,7 @@ async def test_a_container_that_is_gone_is_not_updated(
         assert stopped.updates == waited
 
 
-async def test_a_new_session_does_not_inherit_them(tmp_path: Path) -> None:
+async def test_a_new_session_does_not_inherit_scheduled_updates(tmp_path: Path) -> None:
     plugin = Scheduler(cpus("ctr0"))
     async with plugged(tmp_path, plugin, OLD) as (runtime, plugin.stub):
         pod = await containers_in(runtime, 1)

@@ -108,7 +108,9 @@ def apply(before: str, changes: str) -> nri_pb2.Container:
         ),
     ],
 )
-def test_what_becomes_of_a_container(before: str, changes: str, after: str) -> None:
+def test_changes_are_applied_to_a_container(
+    before: str, changes: str, after: str
+) -> None:
     assert apply(before, changes) == text_format.Parse(after, nri_pb2.Container())
 
 
@@ -129,7 +131,7 @@ def test_what_becomes_of_a_container(before: str, changes: str, after: str) -> N
         "a block I/O class",
     ],
 )
-def test_what_is_set_arrives(kind: str) -> None:
+def test_every_kind_of_field_is_applied(kind: str) -> None:
     text, _ = KINDS[kind]
 
     assert apply("", text) == text_format.Parse(text, nri_pb2.Container())

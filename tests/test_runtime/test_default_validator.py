@@ -51,7 +51,9 @@ async def refusal_of(runtime: Runtime, **annotations: str) -> str:
     return ""
 
 
-async def test_no_container_comes_while_the_policy_is_away(tmp_path: Path) -> None:
+async def test_no_container_is_created_without_the_required_plugin(
+    tmp_path: Path,
+) -> None:
     policy = ResourcePolicy(parse_spec("1s2c1t"))
     async with runtime_in(tmp_path, "plugin") as runtime:
         before = await refusal_of(runtime)

@@ -111,7 +111,7 @@ async def test_a_single_subscription_brings_that_event(
         ),
     ],
 )
-async def test_mask_0_brings_what_the_level_knows(
+async def test_mask_0_subscribes_to_all_events_of_the_level(
     level: NriLevel, expected: list[str], tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path, level) as runtime:

@@ -67,7 +67,7 @@ async def test_a_refused_creation_is_undone_by_containerd(
         assert runtime.calls_to("10-py")[3:] == ["CreateContainer", *undone]
 
 
-async def test_containerd_kills_what_may_not_start(tmp_path: Path) -> None:
+async def test_containerd_kills_a_container_that_may_not_start(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
         answers = failing("StartContainer")
         with Peer.connect(runtime.socket_path, answers=answers):

@@ -44,7 +44,7 @@ EACH_KIND = pytest.mark.parametrize(
 
 
 @EACH_KIND
-def test_what_one_plugin_sets_goes_through_unchanged(text: str, field: str) -> None:
+def test_the_adjustment_of_a_single_plugin_is_unchanged(text: str, field: str) -> None:
     merged = merge(text)
 
     assert merged.adjustment == adjustment(text)
@@ -119,7 +119,7 @@ def test_a_plugin_is_in_conflict_with_itself(text: str, field: str) -> None:
         ),
     ],
 )
-def test_a_plugin_takes_over_what_it_removes_first(
+def test_a_plugin_takes_over_fields_that_it_removes_first(
     first: str, second: str, result: str
 ) -> None:
     merged = merge(first, second)
@@ -188,7 +188,7 @@ def test_hooks_and_device_rules_of_all_plugins_add_up() -> None:
     assert merged.owners.message().owners["c0"].simple == {3: "00-p,01-p"}
 
 
-def test_the_next_plugin_sees_what_the_last_one_did() -> None:
+def test_the_next_plugin_sees_the_changes_of_the_last_one() -> None:
     merged = merge(
         'env { key: "TERM" value: "y" } args: "sh" linux { cgroups_path: "/c" '
         'resources { cpu { cpus: "3" } } rdt { clos_id { value: "g" } } } '

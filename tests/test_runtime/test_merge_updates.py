@@ -93,7 +93,7 @@ def test_pids_and_device_rules_of_an_update_get_lost() -> None:
     assert merged.updates == [update('container_id: "c1" linux { resources { } }')]
 
 
-def test_changes_of_the_pending_update_lie_over_what_was_requested() -> None:
+def test_changes_of_the_pending_update_are_merged_over_the_request() -> None:
     merged = merge(
         ['container_id: "c0" linux { resources { cpu { cpus: "4" } } }', CPUS]
     )

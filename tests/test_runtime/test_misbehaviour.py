@@ -41,7 +41,7 @@ UNTIL = [
 
 
 @pytest.mark.parametrize(("step", "requests", "replies"), UNTIL)
-async def test_it_hangs_up_when(
+async def test_the_runtime_hangs_up_at_the_chosen_step(
     step: SessionStep, requests: list[str], replies: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
@@ -57,7 +57,7 @@ async def test_it_hangs_up_when(
 
 
 @pytest.mark.parametrize(("step", "requests", "replies"), UNTIL)
-async def test_it_falls_silent_when(
+async def test_the_runtime_falls_silent_at_the_chosen_step(
     step: SessionStep, requests: list[str], replies: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
@@ -83,7 +83,7 @@ async def test_it_falls_silent_when(
         ),
     ],
 )
-async def test_it_hangs_up_around_configure_having_answered_first(
+async def test_the_runtime_hangs_up_around_configure_having_answered_first(
     step: SessionStep, requests: list[str], replies: int, tmp_path: Path
 ) -> None:
     async with Runtime(tmp_path) as runtime:
@@ -108,7 +108,9 @@ async def test_it_hangs_up_around_configure_having_answered_first(
         pytest.param(Misbehaviour(timeout=-1.5), id="a deadline in the past"),
     ],
 )
-async def test_a_plugin_has_to_bear(wrong: Misbehaviour, tmp_path: Path) -> None:
+async def test_a_plugin_gets_the_chosen_misbehaviour(
+    wrong: Misbehaviour, tmp_path: Path
+) -> None:
     async with Runtime(tmp_path) as runtime:
         runtime.misbehave(wrong)
         with Peer.connect(runtime.socket_path) as peer:

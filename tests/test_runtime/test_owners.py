@@ -9,7 +9,7 @@ from nri_resmgr.testing.errors import FieldConflict
 from nri_resmgr.testing.merge import Owners
 
 
-def test_what_cleared_it_may_claim_it() -> None:
+def test_a_plugin_may_claim_a_field_that_it_cleared() -> None:
     owners = Owners()
     owners.claim("c0", nri_pb2.Env, "10-a", "K")
     owners.clear("c0", nri_pb2.Env, "20-b", "K")
@@ -26,7 +26,7 @@ def test_what_cleared_it_may_claim_it() -> None:
     )
 
 
-def test_nothing_else_may_claim_what_was_cleared() -> None:
+def test_no_other_plugin_may_claim_a_cleared_field() -> None:
     owners = Owners()
     owners.clear("c0", nri_pb2.Args, "10-a")
 

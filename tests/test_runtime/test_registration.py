@@ -76,7 +76,7 @@ async def test_every_message_is_recorded(tmp_path: Path) -> None:
         ),
     ],
 )
-async def test_configure_reports_what_the_level_reports(
+async def test_configure_has_the_fields_of_the_level(
     level: NriLevel, expected: nri_pb2.ConfigureRequest, tmp_path: Path
 ) -> None:
     options = RuntimeOptions(registration_timeout=5.005, request_timeout=2.007)
@@ -177,7 +177,7 @@ async def test_a_second_registration_is_refused(tmp_path: Path) -> None:
         assert peer.replies[1].message == "plugin is already registered"
 
 
-async def test_what_does_not_register_delays_the_next_and_is_dropped(
+async def test_an_unregistered_connection_delays_the_next_and_is_dropped(
     tmp_path: Path,
 ) -> None:
     async with Runtime(tmp_path, options=SHORT) as runtime:
@@ -226,7 +226,7 @@ async def test_before_0_7_a_failed_synchronization_leaves_a_zombie(
             assert peer.calls() == ["ConfigureRequest", "SynchronizeRequest"]
 
 
-async def test_a_restarted_runtime_reports_what_survived(tmp_path: Path) -> None:
+async def test_a_restarted_runtime_reports_surviving_containers(tmp_path: Path) -> None:
     runtime = Runtime(tmp_path)
     await runtime.start()
     pod = await runtime.run_pod(Pod(name="web"))

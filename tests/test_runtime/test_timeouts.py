@@ -188,7 +188,7 @@ async def test_failing_updates_of_others_fail_a_creation_on_crio_only(
 
 
 @pytest.mark.parametrize("event", [Event.STOP_CONTAINER, Event.REMOVE_CONTAINER])
-async def test_errors_do_not_hold_up_what_ends_a_container(
+async def test_errors_do_not_prevent_the_end_of_a_container(
     event: Event, tmp_path: Path
 ) -> None:
     answers: dict[str, Answer] = {event.method: lambda _: "boom"}

@@ -222,5 +222,7 @@ def test_the_spec_builds_the_machine(spec: str, expected: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize(("spec", "expected"), KNOWN)
-def test_its_sysfs_reports_the_same(spec: str, expected: dict[str, Any]) -> None:
+def test_the_sysfs_of_the_spec_gives_the_same_machine(
+    spec: str, expected: dict[str, Any]
+) -> None:
     assert facts(read_machine(sysfs_files(parse_spec(spec)))) == expected

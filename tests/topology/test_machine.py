@@ -38,7 +38,7 @@ def test_an_unknown_cpu_is_a_bug_of_the_caller() -> None:
         MACHINE.node_of(8)
 
 
-def test_nodes_by_what_they_have() -> None:
+def test_nodes_are_found_by_cpus_memory_and_kind() -> None:
     assert MACHINE.node_ids == NodeSet.of(0, 1, 2)
     assert MACHINE.cpu_nodes == NodeSet.of(0, 1)
     assert MACHINE.memory_nodes == NodeSet.of(0, 1, 2)

@@ -142,7 +142,7 @@ NEEDS: Final = Oddities(9, ordinary=CpuSet.parse("1,3-5"), first=CpuSet.parse("0
 
 @examples(0.3)
 @given(odd_series(NEEDS))
-def test_machines_have_what_a_law_needs(specs: tuple[str, ...]) -> None:
+def test_machines_meet_the_needs_of_a_law(specs: tuple[str, ...]) -> None:
     for machine in map(parse_spec, specs):
         assert NEEDS.least <= len(machine.present) <= MOST_CPUS
         assert machine.online - machine.isolated >= NEEDS.ordinary

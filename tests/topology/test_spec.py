@@ -154,6 +154,6 @@ def test_bad_words_are_named(spec: str, word: str) -> None:
         pytest.param("1c distances=9", "distance below 10", id="nearer than here"),
     ],
 )
-def test_words_that_do_not_fit_together(spec: str, what: str) -> None:
+def test_contradicting_words_are_refused(spec: str, what: str) -> None:
     with pytest.raises(ContradictoryMachine, match=what):
         parse_spec(spec)

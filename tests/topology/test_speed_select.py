@@ -26,7 +26,7 @@ def test_a_document_holds_every_fact(machine: Machine) -> None:
     assert from_document(json.loads(json.dumps(to_document(machine)))) == machine
 
 
-def test_a_document_leaves_out_what_a_punit_lacks() -> None:
+def test_a_document_omits_unset_fields_of_a_punit() -> None:
     machine = msgspec.structs.replace(
         parse_spec("2c"), speed_select=(Punit(0, 1, cpus("0-1")),)
     )
@@ -36,7 +36,7 @@ def test_a_document_leaves_out_what_a_punit_lacks() -> None:
     )
 
 
-def test_a_tree_shows_what_each_punit_does() -> None:
+def test_a_tree_shows_the_features_of_each_punit() -> None:
     busy = Punit(
         *(0, 0, cpus("0-1")),
         level=2,

@@ -16,7 +16,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 
 
-def test_a_tree_shows_what_differs() -> None:
+def test_a_tree_shows_differences() -> None:
     machine = parse_spec(
         "1s2d2c2t l3=1 cxl=64Gi:movable offline=3 isolated=7 hugepages=2Mi:3"
     )

@@ -12,7 +12,7 @@ from nri_resmgr.values import CpuSet
 
 @pytest.mark.parametrize("gone", ["3", "0", "2-3", "4-7", "0,4,8,12", "1-15"])
 @pytest.mark.parametrize("spec", ["2s1n4c2t", "1s2n4c2t", "2s2n2c2t"])
-def test_they_are_as_if_offline(spec: str, gone: str) -> None:
+def test_removed_cpus_are_as_if_offline(spec: str, gone: str) -> None:
     machine = parse_spec(spec)
 
     left = without_cpus(machine, CpuSet.parse(gone))

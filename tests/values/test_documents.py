@@ -69,7 +69,7 @@ CARS = st.builds(
 
 
 @given(CARS)
-def test_what_is_read_back_is_what_was_written(car: Car) -> None:
+def test_written_values_are_read_back(car: Car) -> None:
     assert from_plain(Car, json.loads(json.dumps(to_plain(car)))) == car
 
 

@@ -17,7 +17,7 @@ def texts_of(letters: Iterable[str]) -> list[tuple[str, ...]]:
 
 
 @given(st.lists(st.integers(0, 5)))
-def test_it_gives_what_its_function_gives(asked: list[int]) -> None:
+def test_the_cache_returns_the_values_of_its_function(asked: list[int]) -> None:
     made: IdentityCache[tuple[int, ...], list[int]] = IdentityCache(list, most=2)
     values = {place: (place,) for place in asked}
 
@@ -35,7 +35,7 @@ def test_the_same_object_is_asked_about_once_an_equal_one_again() -> None:
     assert asked[1] is twin
 
 
-def test_with_one_more_than_the_most_it_begins_anew() -> None:
+def test_a_full_cache_is_cleared() -> None:
     asked: list[tuple[str, ...]] = []
     recall = IdentityCache(asked.append, most=2)
     a, b, c = texts_of("abc")

@@ -80,7 +80,7 @@ def test_parse_refuses(text: str, why: str) -> None:
 
 
 @given(st.integers(0, (1 << 63) - 1))
-def test_what_is_written_reads_back(amount: int) -> None:
+def test_written_quantities_are_read_back(amount: int) -> None:
     assert parse_bytes(format_bytes(Bytes(amount))) == amount
     assert parse_cpus(format_cpus(MilliCpus(amount))) == amount
 

@@ -114,7 +114,7 @@ class _Right(msgspec.Struct, frozen=True):
         (_Right, (False, False, False)),
     ],
 )
-def test_the_checks_find_what_they_are_for(
+def test_the_checks_find_violations(
     kind: type, checks: tuple[bool, bool, bool]
 ) -> None:
     assert (is_frozen_attrs(kind), is_bare(kind), is_by_identity(kind)) == checks

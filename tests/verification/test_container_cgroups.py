@@ -152,7 +152,7 @@ def test_a_process_leads_to_its_containers_cgroup(
         pytest.param({}, f"/{POD}/c1", None, id="no cgroups at all"),
     ],
 )
-def test_what_is_in_force(
+def test_values_in_force_are_read(
     tmp_path: Path,
     files: Mapping[str, str],
     path: str,
@@ -175,7 +175,7 @@ def test_the_process_is_read_where_the_path_leads_nowhere(tmp_path: Path) -> Non
     )
 
 
-def test_what_was_found_once_is_found_again_where_it_went(tmp_path: Path) -> None:
+def test_a_cgroup_that_moved_is_found_again(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, V2 | v2("a/c1", "0-7"))
     cgroups, reference = ContainerCgroups(tree), CgroupReference("c1", "/a/c1")
     cgroups.read(reference)
@@ -215,7 +215,7 @@ def test_a_cgroup_may_have_no_processes(
     assert cgroups.has_processes(reference) is is_there
 
 
-def test_what_was_requested_differs_from_what_is_in_force(tmp_path: Path) -> None:
+def test_requested_values_differ_from_those_in_force(tmp_path: Path) -> None:
     tree = tree_with(tmp_path, V2 | v2("c1", "1", mems="", requested="1-2"))
     cgroups, reference = ContainerCgroups(tree), CgroupReference("c1", "c1")
     unread = cgroups.requested(reference)

@@ -92,7 +92,7 @@ def test_cpus_that_differ(finding: Finding, expected: Finding) -> None:
     assert finding == expected
 
 
-def test_each_kind_is_reported_and_what_is_not_pinned_is_not() -> None:
+def test_each_kind_of_drift_is_reported_for_pinned_values_only() -> None:
     found = EffectiveResources(cpus("0-7"), NodeSet.of(0, 1), shares=2, folder="/c1")
     there = PresentResources(cpus(ALL), NodeSet.of(0, 1))
     requested = RequestedCpuset(cpus("0-7"), NodeSet.of(0, 1))
@@ -140,7 +140,7 @@ SETS = st.integers(0, 255).map(CpuSet)
 
 
 @given(wanted=SETS, parent=SETS, online=SETS)
-def test_what_the_kernel_leaves_out_is_no_drift(
+def test_values_restricted_by_the_kernel_are_no_drift(
     wanted: CpuSet, parent: CpuSet, online: CpuSet
 ) -> None:
     """In force is what was requested within the cgroup above, or all of that."""

@@ -45,7 +45,7 @@ def test_after_a_few_attempts_it_is_abandoned() -> None:
     assert repairs.is_abandoned("a")
 
 
-def test_after_long_without_drift_attempts_are_counted_anew() -> None:
+def test_after_a_long_time_without_drift_attempts_start_at_zero() -> None:
     repairs, _ = given_up_at([0.0])
     repairs.well("a", 1.0)
     repairs.well("a", FORGIVEN)
@@ -55,7 +55,7 @@ def test_after_long_without_drift_attempts_are_counted_anew() -> None:
     assert (not_yet, repairs.attempts_of("a")) == (1, 0)
 
 
-def test_drift_in_between_begins_the_time_anew() -> None:
+def test_drift_in_between_restarts_the_time() -> None:
     repairs, _ = given_up_at([0.0])
     repairs.well("a", 1.0)
     repairs.repair(["a"], 2.0)

@@ -168,7 +168,7 @@ async def test_cpus_that_went_offline_are_no_drift(tmp_path: Path) -> None:
     ]
 
 
-async def test_what_comes_into_force_within_the_grace_is_no_drift(
+async def test_values_in_force_within_the_grace_period_are_no_drift(
     tmp_path: Path,
 ) -> None:
     node = host(tmp_path)
@@ -257,7 +257,7 @@ async def test_many_are_repaired_a_few_at_a_time(tmp_path: Path) -> None:
     assert [len(call) for call in node.calls] == [20, 20, 1]
 
 
-async def test_what_is_found_is_counted(tmp_path: Path) -> None:
+async def test_findings_are_counted(tmp_path: Path) -> None:
     node = host(tmp_path)
     node.write("web", cpus="0-7", requested="0-7", mems="0-1")
     await node.round()

@@ -72,7 +72,7 @@ def _gone(folder: Path) -> bool:
     return True
 
 
-def test_what_was_written_is_in_force(cgroup: OwnCgroup) -> None:
+def test_written_values_are_in_force(cgroup: OwnCgroup) -> None:
     cgroup.write("cpuset.cpus", str(ALL.lowest(1)))
     cgroups, reference = (
         ContainerCgroups(TREE),
@@ -132,5 +132,5 @@ def test_a_cgroup_below_has_no_more_than_the_one_above(cgroup: OwnCgroup) -> Non
     assert requested == RequestedCpuset(ALL.lowest(2), None)
 
 
-def test_what_is_not_there_does_not_run() -> None:
+def test_a_missing_cgroup_has_no_values() -> None:
     assert ContainerCgroups(TREE).read(CgroupReference("c1", "/no/such/c1")) is None

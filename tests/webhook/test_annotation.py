@@ -45,7 +45,7 @@ def patch_of(response: Json) -> list[Json]:
 
 @examples(10)
 @given(pods(), forms)
-def test_the_daemon_reads_what_the_pod_asks_for(pod: Json, form: Form) -> None:
+def test_the_daemon_reads_the_requests_of_the_pod(pod: Json, form: Form) -> None:
     result, response = answered(review(pod), form)
     after = patched(pod, patch_of(response))
     annotations = after["metadata"]["annotations"]
@@ -87,7 +87,7 @@ def test_a_second_review_changes_nothing(pod: Json, form: Form) -> None:
 
 
 @given(pods(), st.text(max_size=50))
-def test_what_the_author_wrote_there_is_replaced(pod: Json, forged: str) -> None:
+def test_an_annotation_of_the_author_is_replaced(pod: Json, forged: str) -> None:
     key = Form.NRI_PLUGINS.value
     honest = patched(pod, patch_of(answered(review(pod))[1]))
     pod["metadata"]["annotations"] = {

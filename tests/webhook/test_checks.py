@@ -95,7 +95,7 @@ def judged(subject: object, **how: Any) -> tuple[Result, Json]:
         ),
     ],
 )
-def test_what_nodes_would_refuse_is_refused_with_our_sentence(
+def test_annotations_that_nodes_would_refuse_are_refused_with_the_same_sentence(
     key: str, value: str, sentence: str
 ) -> None:
     for operation in ("CREATE", "UPDATE"):
@@ -172,7 +172,9 @@ def test_annotations_that_contradict_each_other_are_refused() -> None:
         {f"require-isolated-cpus.{NATIVE}/pod": "true"},
     ],
 )
-def test_what_nodes_take_is_allowed_without_a_word(texts: dict[str, str]) -> None:
+def test_annotations_that_nodes_accept_are_allowed_without_warnings(
+    texts: dict[str, str],
+) -> None:
     result, response = judged(with_annotations(texts))
 
     assert (result, response) == (
@@ -181,7 +183,7 @@ def test_what_nodes_take_is_allowed_without_a_word(texts: dict[str, str]) -> Non
     )
 
 
-def test_what_nodes_would_ignore_is_a_warning() -> None:
+def test_annotations_that_nodes_would_ignore_are_a_warning() -> None:
     result, response = judged(with_annotations({f"memory-typ.{NATIVE}/pod": "dram"}))
 
     assert (result, response["allowed"]) == (Result.WARNED, True)
@@ -228,7 +230,7 @@ def test_the_template_of_a_workload_is_checked_as_its_pods_are(
         {"resource": ("example.com", "deployments"), "kind": "Deployment"},
     ],
 )
-def test_what_was_there_before_and_what_is_no_pod_is_allowed(how: Json) -> None:
+def test_existing_annotations_and_other_objects_are_allowed(how: Json) -> None:
     result, response = judged(with_annotations(BAD), **how)
 
     assert (result, response["allowed"]) == (Result.NOT_CONCERNED, True)
@@ -253,7 +255,7 @@ def test_pods_that_no_user_writes_are_allowed(metadata: Json) -> None:
 
 @pytest.mark.parametrize("subject", [None, {}, {"spec": 1}, {"spec": {"template": 1}}])
 @pytest.mark.parametrize("resource", [("", "pods"), ("apps", "deployments")])
-def test_what_cannot_be_read_is_the_api_servers_to_refuse(
+def test_unreadable_objects_are_left_to_the_api_server(
     subject: object, resource: tuple[str, str]
 ) -> None:
     result, response = judged(subject, resource=resource)
@@ -262,7 +264,7 @@ def test_what_cannot_be_read_is_the_api_servers_to_refuse(
 
 
 @given(pods())
-def test_pods_without_annotations_of_ours_are_allowed(subject: Json) -> None:
+def test_pods_without_known_annotations_are_allowed(subject: Json) -> None:
     assert judged(subject)[1]["allowed"] is True
 
 

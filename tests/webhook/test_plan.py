@@ -67,7 +67,7 @@ def test_the_next_step(
     assert next_step(stored, made() + days * DAY, is_known=is_known) is step
 
 
-def test_what_is_no_certificate_is_replaced() -> None:
+def test_an_invalid_certificate_is_replaced() -> None:
     stored = Stored(Pair("a", "nonsense", "b"))
 
     assert next_step(stored, made(), is_known=True) is Step.MAKE_CURRENT
@@ -113,7 +113,7 @@ def test_a_rotation_goes_through_all_steps() -> None:
     ]
 
 
-def test_a_certificate_is_what_tls_wants(tmp_path: Path) -> None:
+def test_a_certificate_is_accepted_by_openssl(tmp_path: Path) -> None:
     pair = make_pair((NAME, "other.example"), 7)
     files = {}
     for name, text in (("ca", pair.authority), ("crt", pair.certificate)):

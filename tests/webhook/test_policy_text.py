@@ -84,7 +84,7 @@ def variables_of(pod: Json) -> Json:
 
 
 @given(pods())
-def test_it_is_that_of_the_webhook(pod: Json) -> None:
+def test_the_policy_computes_the_annotation_of_the_webhook(pod: Json) -> None:
     spec = msgspec.convert(pod["spec"], PodSpec)
     found = variables_of(pod)
 

@@ -38,7 +38,7 @@ def nothing(response: Json) -> bool:
         (("metrics.k8s.io", "pods"), "PodMetrics"),
     ],
 )
-def test_pods_are_annotated_where_they_are_made_or_changed(
+def test_pods_are_annotated_at_creation_and_update(
     operation: str, resource: tuple[str, str], kind: str
 ) -> None:
     subject = {"DELETE": None, "CONNECT": {"kind": "PodExecOptions"}}.get(
@@ -124,7 +124,7 @@ def test_no_annotation_is_longer_than_the_daemon_reads() -> None:
 
 
 @pytest.mark.parametrize("key", ["other", KEY])
-def test_a_pod_is_not_refused_for_the_size_of_an_annotation_of_ours(key: str) -> None:
+def test_a_pod_is_not_refused_for_the_size_of_a_generated_annotation(key: str) -> None:
     # The API server's limit is of keys and values together.
     texts = {"big": "\N{SNOWMAN}" * ((256 << 10) // 3 - 8), key: "forged"}
     pod = {**POD, "metadata": {"annotations": texts}}
@@ -154,7 +154,7 @@ def test_a_pod_is_not_refused_for_the_size_of_an_annotation_of_ours(key: str) ->
         json.dumps({**review(POD), "request": {"operation": "CREATE"}}).encode(),
     ],
 )
-def test_what_is_no_review_is_said_to_be_none(body: bytes) -> None:
+def test_an_invalid_review_is_refused(body: bytes) -> None:
     with pytest.raises(NoReview, match=r"^expected an AdmissionReview"):
         answer_review(body, lambda request: mutate(request, Form.NRI_PLUGINS))
 

@@ -115,7 +115,7 @@ async def test_a_thousand_reviews_are_all_allowed(
         (b"POST /m HTTP/1.1\r\nHost: a\r\nA: " + b"a" * 200_000 + b"\r\n\r\n", 431),
     ],
 )
-async def test_what_is_no_request_for_a_review_is_answered(
+async def test_invalid_requests_are_answered(
     webhook: RunningWebhook, pair: Pair, request_: bytes, status: int
 ) -> None:
     async with webhook.client(pair.authority) as client:
@@ -169,7 +169,7 @@ async def test_requests_of_all_clients_together_are_bounded(
                 status = (await client.send(head)).status
 
 
-async def test_more_clients_than_places_take_those_of_idle_ones(
+async def test_clients_beyond_the_limit_replace_idle_ones(
     webhook: RunningWebhook, pair: Pair
 ) -> None:
     async with contextlib.AsyncExitStack() as stack:
@@ -272,7 +272,7 @@ async def test_a_client_with_another_authority_is_not_served(
     assert "Traceback" not in webhook.log()
 
 
-async def test_it_waits_for_its_certificate(tmp_path: Path, pair: Pair) -> None:
+async def test_the_server_waits_for_its_certificate(tmp_path: Path, pair: Pair) -> None:
     with starting_webhook(tmp_path) as webhook:
         await until(lambda: "webhook.bad-certificate" in webhook.log())
         write_pair(tmp_path, pair)

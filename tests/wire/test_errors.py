@@ -52,7 +52,7 @@ def test_codes_are_those_of_grpc() -> None:
         ),
     ],
 )
-def test_errors_blame_one_side_and_say_why(
+def test_errors_name_the_side_at_fault_and_the_reason(
     error: ProtocolError, branch: type[ProtocolError], text: str
 ) -> None:
     assert [

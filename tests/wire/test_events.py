@@ -112,7 +112,7 @@ def test_an_unknown_word_is_reported_with_those_that_are_known(
 
 @unhurried
 @given(st.lists(st.sampled_from(Event)))
-def test_masks_come_apart_into_what_was_joined(events: list[Event]) -> None:
+def test_masks_split_into_their_events(events: list[Event]) -> None:
     assert events_of(mask_of(events)) == tuple(sorted(set(events)))
     assert parse_mask(",".join(event.method for event in events)) == mask_of(events)
 

@@ -136,7 +136,7 @@ def test_levels_are_read(text: str, level: NriLevel | None) -> None:
         pytest.param({}, NriLevel(0, 11), id="the table alone"),
     ],
 )
-def test_what_configure_reports_counts(
+def test_fields_of_configure_determine_the_level(
     fields: dict[str, str | bool], level: NriLevel
 ) -> None:
     assert infer_level("containerd", "2.2.1", **fields) == level  # type: ignore[arg-type]  # a row names its keywords

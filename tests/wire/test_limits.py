@@ -106,7 +106,7 @@ def test_a_reply_of_16_mib_is_taken() -> None:
 
 
 @pytest.mark.parametrize("first", [10, 11, 4096, SIXTEEN_MIB + 10, SIXTEEN_MIB + 11])
-def test_a_larger_request_is_thrown_away_and_the_connection_lives(first: int) -> None:
+def test_a_larger_request_is_discarded_and_the_connection_continues(first: int) -> None:
     large = ttrpc(1, REQUEST, b"\xff" * (SIXTEEN_MIB + 1))
     following = ttrpc(3, REQUEST, asks(b"\xfe"))
     stream = large + following
@@ -124,7 +124,7 @@ def test_a_larger_request_is_thrown_away_and_the_connection_lives(first: int) ->
     assert answer == ttrpc(1, RESPONSE, field(1, field(1, 8) + field(2, "no")))
 
 
-def test_a_larger_request_of_a_future_type_is_thrown_away_in_silence() -> None:
+def test_a_larger_request_of_an_unknown_type_is_discarded_without_a_reply() -> None:
     large = ttrpc(1, 4, b"\xff" * (SIXTEEN_MIB + 1))
     following = ttrpc(1, REQUEST, asks(b"\xfe"))
 
@@ -245,7 +245,7 @@ def test_garbage_is_not_kept(chunks: list[bytes], limit: int) -> None:
     assert peak_growth(Trunk.of_plugin(), chunks) < limit
 
 
-def test_what_we_asked_and_got_leaves_nothing() -> None:
+def test_finished_calls_leave_no_memory() -> None:
     plugin = Trunk.of_plugin()
     tracemalloc.start()
     try:

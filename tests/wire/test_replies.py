@@ -169,7 +169,7 @@ def test_replies_come_in_any_order_and_late_ones_are_strays() -> None:
     ]
 
 
-def test_a_lost_connection_abandons_what_is_open_once() -> None:
+def test_a_lost_connection_abandons_open_calls_once() -> None:
     client = client_with(18)  # enough for a set's order to differ from the ids'
     client.receive_data(ttrpc(3, RESPONSE) + ttrpc(11, RESPONSE))
 

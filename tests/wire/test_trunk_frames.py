@@ -237,7 +237,7 @@ LOOKALIKE = asks(3, b"")
         ),
     ],
 )
-def test_what_looks_like_one_whole_request_is_one_only_between_frames(
+def test_a_whole_request_within_a_frame_is_not_taken_for_a_message(
     reads: list[bytes], events: list[list[Call | RejectedCall | Stray]]
 ) -> None:
     plugin = Trunk.of_plugin()

@@ -115,11 +115,13 @@ OWN_LIMITS = {"limits": {"cpu": "500m", "memory": "8"}}
         ),
     ],
 )
-def test_what_is_read(content: object, expected: DeclaredRequests) -> None:
+def test_requests_are_read_from_the_annotation(
+    content: object, expected: DeclaredRequests
+) -> None:
     assert AnnotationSource().pod_requests(pod(content)) == expected
 
 
-def test_both_keys_are_read_and_ours_counts() -> None:
+def test_both_keys_are_read_and_the_native_one_takes_precedence() -> None:
     first: object = {"containers": {"a": {}}}
     second: object = {"containers": {"b": {}}}
     both = {CRI_RM: json.dumps(first), OURS: json.dumps(second)}
@@ -192,7 +194,7 @@ EXPECTED = 'expected one such as "500m" or "2Gi"'
         ),
     ],
 )
-def test_what_cannot_be_read_is_reported_once_and_ignored(
+def test_an_invalid_annotation_is_logged_once_and_ignored(
     content: object, why: str
 ) -> None:
     source = AnnotationSource()

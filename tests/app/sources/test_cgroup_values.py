@@ -79,7 +79,7 @@ def test_an_update(wanted: LinuxResources, expected: CgroupValues) -> None:
         pytest.param(LinuxResources(cpu=LinuxCpu(shares=512)), 512, id="wanted"),
     ],
 )
-def test_shares_that_may_be_ours_do_not_count(
+def test_shares_that_the_plugin_may_have_set_are_ignored(
     wanted: LinuxResources | None, shares: int
 ) -> None:
     known = ContainerSpec("c", request=MilliCpus(1500))
@@ -99,7 +99,7 @@ def test_shares_that_may_be_ours_do_not_count(
         pytest.param(LinuxCpu(512, -1), 1500, 512, id="no limit any more"),
     ],
 )
-def test_shares_count_of_one_that_was_resized_unseen(
+def test_shares_of_a_container_resized_unseen_are_used(
     present: LinuxCpu, limit: int | None, shares: int
 ) -> None:
     one = container(LinuxResources(cpu=present))

@@ -14,7 +14,7 @@ from nri_resmgr.values import Bytes, MilliCpus
 PAGE = (Path(__file__).parents[3] / "docs" / "requests.md").read_text()
 
 
-def test_the_example_means_what_it_seems_to() -> None:
+def test_the_example_of_the_page_is_read_as_written() -> None:
     example = PAGE.split("```json\n")[1].split("```")[0]
     source = RequestOrigin.ANNOTATION
 

@@ -81,7 +81,7 @@ def test_a_change_writes(
     assert changes(before, after, CGROUPS[cgroup]) == written
 
 
-def test_a_runtime_is_sent_one_line_of_a_file_and_the_rest_is_ours() -> None:
+def test_a_runtime_is_sent_one_line_of_a_file_and_the_daemon_writes_the_rest() -> None:
     sent = one_class(FAST).unified(CGROUPS["v2"])
 
     assert sent == Unified(
@@ -97,7 +97,7 @@ def test_a_runtime_that_writes_by_line_is_sent_everything() -> None:
     )
 
 
-def test_in_version_1_everything_is_ours() -> None:
+def test_in_version_1_the_daemon_writes_everything() -> None:
     some = one_class(SLOW)
 
     assert some.unified(CGROUPS["v1"]) == Unified({}, some.files(CGROUPS["v1"]))

@@ -38,7 +38,7 @@ def read(text: str) -> BlockIoControl:
         ),
     ],
 )
-def test_control_says(text: str, control: BlockIoControl) -> None:
+def test_control_is_read(text: str, control: BlockIoControl) -> None:
     assert read(text) == control
 
 

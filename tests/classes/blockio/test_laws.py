@@ -40,7 +40,7 @@ def class_of(some: tuple[ParameterSet, ...]) -> BlockIoClass:
 
 
 @given(classes)
-def test_of_each_parameter_of_each_device_the_last_word_counts(
+def test_the_last_entry_for_each_parameter_of_each_device_wins(
     some: tuple[ParameterSet, ...],
 ) -> None:
     found = class_of(some)

@@ -244,7 +244,7 @@ def punits(power: Feature, turbo: Feature = Feature.OFF) -> CpuKnobFacts:
         ),
     ],
 )
-def test_what_cannot_be_done_is_reported(
+def test_unsupported_settings_are_reported(
     facts: CpuKnobFacts, requests: dict[str, object], reported: str
 ) -> None:
     one = CpuClass(name="a", **requests)  # type: ignore[arg-type] # of many kinds
@@ -255,7 +255,7 @@ def test_what_cannot_be_done_is_reported(
     assert texts == reported.splitlines()
 
 
-def test_what_cannot_lose_turbo_is_reported() -> None:
+def test_a_class_that_cannot_lose_turbo_is_reported() -> None:
     turbo = FrequencyWord.TURBO
     classes = {
         "fast": CpuClass(name="fast", max=turbo, turbo_priority=1),

@@ -163,7 +163,7 @@ def test_turbo_is_for_the_highest_priority_in_use(
     assert list(wanted(SERVER, *pairs, domain=domain).values()) == maxima
 
 
-def test_what_loses_keeps_turbo_where_nothing_knows_the_base_frequency() -> None:
+def test_without_a_known_base_frequency_turbo_is_kept() -> None:
     facts = msgspec.structs.replace(
         SERVER, policies=(policy("0"), policy("1", base=None))
     )
@@ -232,7 +232,7 @@ def test_two_classes_on_one_policy(other: CpuClass, files: dict[str, str]) -> No
     assert list(found.items()) == list(files.items())
 
 
-def test_cpus_in_no_class_count_as_a_class_that_says_nothing() -> None:
+def test_cpus_without_a_class_count_as_a_class_without_settings() -> None:
     assert wanted(PARTS, (QUIET, "0")) == {"p0/min_freq": "900000"}
     assert wanted(PARTS, (QUIET, "0-1")) == {
         "p0/governor": "powersave",
@@ -242,7 +242,7 @@ def test_cpus_in_no_class_count_as_a_class_that_says_nothing() -> None:
     }
 
 
-def test_the_largest_wishes_of_a_die_win() -> None:
+def test_the_largest_uncore_frequencies_of_a_die_win() -> None:
     slow = named("slow", uncore_max=kilohertz(1_000_000))
     fast = named("fast", uncore_min=kilohertz(1_500_000))
 
@@ -272,7 +272,7 @@ def test_a_machine_without_drivers_has_nothing_to_write() -> None:
     assert wanted(BARE, (msgspec.structs.replace(one, uncore_max=LOW), "0-1")) == {}
 
 
-def test_policies_are_reported_that_are_shared_by_different_wishes() -> None:
+def test_policies_shared_by_differing_classes_are_reported() -> None:
     classes = {
         "quiet": QUIET,
         "same": msgspec.structs.replace(QUIET, name="same", disabled_cstates=("C6",)),

@@ -94,7 +94,7 @@ def test_no_minimum_is_above_its_maximum(
 
 
 @given_all
-def test_the_kernel_would_take_every_word(
+def test_the_kernel_would_accept_every_value(
     classes: Classes, members: Members, facts: CpuKnobFacts
 ) -> None:
     files = desired(classes, members, facts)
@@ -111,7 +111,7 @@ def test_the_kernel_would_take_every_word(
 
 @given_all
 @examples(0.3)
-def test_an_idle_state_is_disabled_for_those_that_name_it(
+def test_an_idle_state_is_disabled_for_the_cpus_whose_class_names_it(
     classes: Classes, members: Members, facts: CpuKnobFacts
 ) -> None:
     files = desired(classes, members, facts)

@@ -40,7 +40,7 @@ def test_a_frequency_is_read(text: str, frequency: Frequency | None) -> None:
     "text",
     ["", "fast", "-1", "3,2GHz", "3.GHz", ".5GHz", "2THz", "1e6", "min GHz", "٣"],
 )
-def test_what_is_no_frequency_is_reported(text: str) -> None:
+def test_an_invalid_frequency_is_reported(text: str) -> None:
     complaint = f"expected 3.2GHz, 2900MHz, kHz or a word, not {text!r}"
     with pytest.raises(BadFrequency, match=re.escape(complaint)):
         parse_frequency(text)

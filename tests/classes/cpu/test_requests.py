@@ -39,13 +39,13 @@ def test_idle_states_are_read(text: str, latency: str) -> None:
 @pytest.mark.parametrize(
     "text", ["on", "10", "max_latency:", "max_latency:-1", "max_latency:2147483648"]
 )
-def test_what_is_no_request_is_reported(text: str) -> None:
+def test_an_invalid_request_is_reported(text: str) -> None:
     complaint = f"expected enable, disable or max_latency:MICROSECONDS, not {text!r}"
     with pytest.raises(BadIsolation, match=re.escape(complaint)):
         read_wake_latency(text)
 
 
-def test_a_wish_is_on_top_of_the_class() -> None:
+def test_a_request_is_added_to_the_class() -> None:
     requests = [
         CpuClassRequest(cpus("1-2"), "performance", "n/a"),
         CpuClassRequest(cpus("3"), "", "5"),
@@ -83,7 +83,7 @@ def test_like_requests_are_one_class() -> None:
     assert members == {"fast + wake 5": cpus("0-1")}
 
 
-def test_a_wish_is_written_for_its_cpus() -> None:
+def test_a_request_is_written_for_its_cpus() -> None:
     files = desired(
         *with_requests({}, {}, [CpuClassRequest(cpus("1"), "", "n/a")]), SERVER
     )
@@ -105,7 +105,7 @@ def test_a_wish_is_written_for_its_cpus() -> None:
     ),
 )
 @examples(0.5)
-def test_every_cpu_keeps_its_class_but_for_its_wish(
+def test_every_cpu_keeps_its_class_apart_from_its_request(
     members: dict[str, CpuSet], asked: list[tuple[str, str]]
 ) -> None:
     before = {name: msgspec.structs.replace(FAST, name=name) for name in NAMES}

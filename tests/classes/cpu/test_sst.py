@@ -136,7 +136,7 @@ def test_numbers_put_only_their_own_cores_into_classes_of_service() -> None:
     )
 
 
-def test_a_class_of_service_that_is_none_moves_nothing() -> None:
+def test_an_invalid_class_of_service_moves_no_core() -> None:
     assert wanted(FACTS, (LOST, "0-7")) == (FIRST, SECOND)
 
 

@@ -76,7 +76,9 @@ def bans(cpus: str = "", *interrupts: int) -> Bans:
         ),
     ],
 )
-def test_what_it_was_started_with(environ: str, arguments: str, expected: Bans) -> None:
+def test_bans_are_read_from_environment_and_arguments(
+    environ: str, arguments: str, expected: Bans
+) -> None:
     rows, words = environ.replace("|", "\0"), arguments.replace("|", "\0")
 
     assert bans_of_process(rows, words, CpuSet.of(7)) == expected
@@ -102,7 +104,7 @@ def test_what_it_was_started_with(environ: str, arguments: str, expected: Bans) 
         ),
     ],
 )
-def test_what_balloons_need(
+def test_bans_follow_from_the_rules_of_balloons(
     balloons: list[tuple[str, str, IrqMode | None]], expected: Bans
 ) -> None:
     found = [
@@ -113,7 +115,7 @@ def test_what_balloons_need(
     assert bans_for(placed_for_balloons(ALL, found, IRQ_CPUS), IRQ_CPUS) == expected
 
 
-def test_what_irqbalance_spares_by_itself_makes_no_interrupt_ours() -> None:
+def test_cpus_that_irqbalance_bans_itself_ban_no_interrupt() -> None:
     balloons = [BalloonCpus(CpuSet.of(4), IrqRule((), IrqMode.ISOLATE))]
     irq_cpus = msgspec.structs.replace(IRQ_CPUS, banned=CpuSet.of(2))
     placement = placed_for_balloons(ALL, balloons, irq_cpus)
@@ -121,7 +123,7 @@ def test_what_irqbalance_spares_by_itself_makes_no_interrupt_ours() -> None:
     assert bans_for(placement, irq_cpus) == bans("4")
 
 
-def test_interrupts_that_some_cpus_do_not_take_are_ours_alone() -> None:
+def test_interrupts_masked_from_some_cpus_are_banned_from_irqbalance() -> None:
     containers = [ContainerCpus(CpuSet.of(3), IrqAffinity(mask=("nvme*",)))]
     masked = placed_for_containers(ALL, containers, IRQ_CPUS)
     both = without_cpus(masked, ALL, CpuSet.of(2), IRQ_CPUS)

@@ -77,7 +77,7 @@ def test_only_controllable_interrupts_are_moved(
         pytest.param(("31", "*"), ("*", 0), id="all: the lowest"),
     ],
 )
-def test_a_pattern_may_not_name_what_is_denied(
+def test_a_pattern_may_not_name_a_denied_interrupt(
     patterns: tuple[str, ...], denied: tuple[str, int] | None
 ) -> None:
     found = None
@@ -89,7 +89,7 @@ def test_a_pattern_may_not_name_what_is_denied(
     assert found == denied
 
 
-def test_the_denial_says_what_would_help() -> None:
+def test_the_denial_names_the_remedy() -> None:
     with pytest.raises(DeniedInterrupt) as raised:
         check_allowed(["*mlx5*"], ALL, ("*nvme*",))
 

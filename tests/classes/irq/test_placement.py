@@ -91,7 +91,7 @@ def test_an_interrupt_without_any_cpu_left_stays_where_it_is() -> None:
     assert placement == InterruptPlacement({}, frozenset((31,)), (28, 31))
 
 
-def test_banned_cpus_take_only_what_is_claimed_for_them() -> None:
+def test_banned_cpus_take_only_claimed_interrupts() -> None:
     irq_cpus = InterruptCpus(IRQ_CPUS.available, CpuSet.parse("6-7"))
     containers = [container("2-3", mask="28"), container("6", "eth*")]
 
@@ -188,7 +188,7 @@ def test_cpus_are_taken_out_of_all_interrupts(
     assert placement.default == (default and CpuSet.parse(default))
 
 
-def test_what_is_claimed_stays_claimed_when_cpus_are_taken_out() -> None:
+def test_claims_remain_when_cpus_are_taken_out() -> None:
     claimed = placed_for_containers(ALL, [container("4", "eth*")], IRQ_CPUS)
     placement = without_cpus(claimed, ALL, CpuSet.parse("4-5"), IRQ_CPUS)
 

@@ -121,7 +121,7 @@ def test_old_kernels_do_not_hand_cpus_down() -> None:
     ]
 
 
-def test_a_switch_is_in_vain_below_one_that_is_on() -> None:
+def test_a_switch_below_one_that_is_on_is_ineffective() -> None:
     one = old_place("p", "c")
     paths = load_balance_state(one)
     root = f"{TOP}/cpuset/cpuset.sched_load_balance"

@@ -51,7 +51,7 @@ def test_cpus_are_quiet_as_far_as_their_containers_ask() -> None:
     assert interrupt_free_cpus([], CORES) == CpuSet()
 
 
-def test_governors_and_idle_states_are_wishes_about_cpus() -> None:
+def test_governors_and_idle_states_are_requests_for_cpus() -> None:
     found = cpu_class_requests(
         [
             isolated("0", IsolationRequest(unlimited=True)),

@@ -39,7 +39,7 @@ Reader = Callable[[str], object]
         (read_wake_latency, "max_latency:10", "10"),
     ],
 )
-def test_words_are_read(read: Reader, text: str, found: object) -> None:
+def test_valid_values_are_read(read: Reader, text: str, found: object) -> None:
     assert read(text) == found
 
 
@@ -76,7 +76,7 @@ def test_words_are_read(read: Reader, text: str, found: object) -> None:
         ),
     ],
 )
-def test_other_words_are_mistakes(read: Reader, text: str, complaint: str) -> None:
+def test_other_values_are_mistakes(read: Reader, text: str, complaint: str) -> None:
     with pytest.raises(BadIsolation) as raised:
         read(text)
 

@@ -54,7 +54,7 @@ def test_the_files_of_the_page_are_read() -> None:
     ) == NumaPolicyConfig({"near": near})
 
 
-def test_the_page_reports_all_words_and_keys() -> None:
+def test_the_page_names_all_keywords_and_keys() -> None:
     prose = re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.DOTALL)
     documented = set(re.findall(r"`([^`]+)`", prose))
 

@@ -116,7 +116,7 @@ def test_each_limit_is_a_line_that_the_kernel_reads_alone() -> None:
         pytest.param(None, "nothing", id="no misc controller"),
     ],
 )
-def test_what_the_machine_does_not_count_is_refused(
+def test_a_resource_that_the_machine_does_not_count_is_refused(
     capacity: str | None, counted: str
 ) -> None:
     with pytest.raises(ResmgrError) as error:

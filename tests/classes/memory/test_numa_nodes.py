@@ -152,7 +152,7 @@ def test_nodes_that_the_kernel_would_refuse(
     st.sets(st.integers(0, 7)),
     st.sets(st.integers(0, 4)),
 )
-def test_words_mean_memory_that_is_there_or_nothing_at_all(
+def test_keywords_stand_for_nodes_with_memory_or_none(
     nodes: str, cpus: set[int], mems: set[int]
 ) -> None:
     here = MemoryPlace(CpuSet.from_iterable(cpus), NodeSet.from_iterable(mems))

@@ -96,7 +96,7 @@ def test_a_wider_scope_may_have_both() -> None:
 NEAR = NumaPolicy(PolicyMode.BIND, "cpu-nodes")
 
 
-def test_a_request_is_for_a_class_or_for_what_it_says() -> None:
+def test_a_request_names_a_class_or_spells_out_a_policy() -> None:
     classes = {"near": NEAR}
     by_name, spoken = (
         NumaPolicyRequest("near"),

@@ -188,7 +188,7 @@ def test_annotations_set(
         ),
     ],
 )
-def test_a_refusal_says_what_would_help(
+def test_a_refusal_names_the_remedy(
     annotations: dict[str, str], complaint: str
 ) -> None:
     with pytest.raises(ResmgrError) as error:
@@ -203,7 +203,7 @@ def test_no_limit_is_written_in_several_ways(limit: int | None) -> None:
         files({CLASS: "silver"}, limit)
 
 
-def test_where_nothing_is_allowed_that_is_said() -> None:
+def test_a_refusal_without_allowed_annotations_names_none() -> None:
     request = memory_qos_request({HIGH: "1"}, "web")
     with pytest.raises(ResmgrError, match=r"not allowed; none is; to help"):
         memory_qos_unified(request, MemoryQosConfig({}), None, "web")
@@ -230,7 +230,9 @@ def test_high_is_the_largest_part_that_leaves_the_share(
         st.sampled_from(["", "bronze", "7", "max"]),
     )
 )
-def test_what_speaks_to_others_changes_nothing(annotations: dict[str, str]) -> None:
+def test_annotations_for_other_containers_have_no_effect(
+    annotations: dict[str, str],
+) -> None:
     def outcome(some: dict[str, str]) -> Any:
         try:
             return files(some, 1000)

@@ -10,7 +10,7 @@ from tests.classes.rdt.cases import CASES, Case, cases
 
 
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
-def test_groups_hold_what_the_case_says(case: Case) -> None:
+def test_groups_have_the_schemata_of_the_case(case: Case) -> None:
     assert case.outcome() == case.expected()
 
 

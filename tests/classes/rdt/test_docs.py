@@ -43,7 +43,7 @@ def test_the_example_of_monitoring_is_accepted() -> None:
     assert use.pods == MonitoredPods(("shop", "team-*"), {"app": "db"})
 
 
-def test_the_file_of_the_page_gives_what_it_says() -> None:
+def test_the_file_of_the_page_gives_the_documented_schemata() -> None:
     # Examples of documents stand in a list, so their fences are indented.
     _, text = re.findall(FENCED, PAGE.read_text())
     cache = RdtCache(0xFFFFF, 1, False, 8, (0, 1, 2, 3))

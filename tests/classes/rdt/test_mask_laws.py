@@ -147,7 +147,7 @@ _CACHES = st.builds(
 
 
 @given(st.integers(0, (1 << 13) - 1), _CACHES)
-def test_a_mask_is_what_the_kernel_takes(mask: int, cache: RdtCache) -> None:
+def test_a_mask_is_valid_for_the_kernel_or_refused(mask: int, cache: RdtCache) -> None:
     # The lowest run of ones, after the lowest zeros, and what is above it.
     found = re.fullmatch(r"(?P<above>.*?)(?P<run>1+)0*", f"{mask:b}")
     good = (

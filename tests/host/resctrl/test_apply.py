@@ -25,7 +25,7 @@ BOTH = Plan({"gold": GOLD, "silver": SILVER}, root=ROOT)
 FEW = Hardware(l3=Ways(closids=3), throttle=None)
 
 
-def test_groups_are_made_and_get_what_the_plan_says() -> None:
+def test_groups_are_made_with_the_schemata_of_the_plan() -> None:
     world = World()
     report = world.control.apply(BOTH)
 
@@ -59,7 +59,7 @@ def test_groups_are_made_and_get_what_the_plan_says() -> None:
         pytest.param(None, Plan({"gold": ""}), id="nothing to write"),
     ],
 )
-def test_what_is_as_it_should_be_is_not_written_again(
+def test_equal_schemata_are_not_written_again(
     hardware: Hardware | None, plan: Plan
 ) -> None:
     world = World(hardware)
@@ -72,7 +72,7 @@ def test_what_is_as_it_should_be_is_not_written_again(
     assert world.resctrl.faults.steps == steps  # nor is the journal
 
 
-def test_only_what_changed_is_written_and_leftovers_go_last() -> None:
+def test_only_changes_are_written_and_old_groups_are_removed_last() -> None:
     world = World()
     world.control.apply(BOTH)
     world.resctrl.commands.clear()
@@ -90,7 +90,7 @@ def test_only_what_changed_is_written_and_leftovers_go_last() -> None:
     assert world.schemata("") == "L3:0=fffff;1=fffff\nMB:0=100;1=100"
 
 
-def test_the_root_group_gets_back_what_it_had_at_first() -> None:
+def test_the_root_group_gets_its_original_schemata_back() -> None:
     world = World()
     world.resctrl.write("schemata", "L3:1=7\n")
     world.control.apply(Plan({}, root="L3:0=f;1=f\n"))
@@ -136,7 +136,7 @@ def test_names_that_make_no_folder_are_refused(name: str) -> None:
     assert world.commands == []
 
 
-def test_a_name_of_the_kernel_is_refused_with_its_word() -> None:
+def test_a_name_reserved_by_the_kernel_is_refused_with_its_error() -> None:
     world = World()
     with pytest.raises(HostError) as refusal:
         world.control.apply(Plan({"info": ""}))
@@ -162,7 +162,7 @@ def test_the_kernel_is_quoted_where_it_refuses() -> None:
     assert world.kept.made == ["gold"]
 
 
-def test_drift_is_what_others_did_to_our_groups() -> None:
+def test_changes_of_groups_by_other_programs_are_drift() -> None:
     world = World()
     world.control.apply(BOTH)
     silent = world.control.drift()
@@ -180,7 +180,7 @@ def test_drift_is_what_others_did_to_our_groups() -> None:
     assert world.schemata("gold") == GOLD.strip()
 
 
-def test_classes_are_what_containers_can_be_in() -> None:
+def test_classes_are_the_groups_that_can_take_containers() -> None:
     world = World()
     world.others_make("gold", "L3:0=f\n")
     world.others_make("region", mode="pseudo-locksetup")
@@ -198,7 +198,7 @@ def test_classes_are_what_containers_can_be_in() -> None:
     assert control.schemata_of("silver") is None
 
 
-def test_what_a_plan_no_longer_names_is_as_before_any_plan() -> None:
+def test_resources_that_the_plan_no_longer_names_are_restored() -> None:
     world = World()
     world.resctrl.write("schemata", "MB:1=70\n")
     world.control.apply(Plan({"gold": "L3:0=f\nMB:0=50;1=50\n"}, root="MB:0=50;1=50\n"))

@@ -121,7 +121,7 @@ def test_devices_may_have_a_closid_of_their_own(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_makes_no_sense_is_reported(
+def test_malformed_files_are_reported(
     file: str, text: str | None, kind: type[Exception], sentence: str, tmp_path: Path
 ) -> None:
     Resctrl().write_out(tmp_path)
@@ -171,7 +171,7 @@ def test_the_mount_is_taken_from_its_row(
     assert find_resctrl_mount(HostTree(tmp_path)) == mount
 
 
-def test_without_a_mount_the_error_says_what_to_do(tmp_path: Path) -> None:
+def test_without_a_mount_the_error_names_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(ResctrlNotMounted) as error:
         control_of(tmp_path)
 

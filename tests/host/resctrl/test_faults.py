@@ -195,7 +195,7 @@ def test_a_journal_that_cannot_be_written_stops_all() -> None:
     assert world.commands == []
 
 
-def test_a_leftover_that_stays_is_ours_with_its_monitoring_groups() -> None:
+def test_a_group_that_cannot_be_removed_is_removed_later() -> None:
     world = World()
     world.control.apply(Plan({"gold": ""}))
     world.control.monitor("pod1", "gold")
@@ -210,7 +210,7 @@ def test_a_leftover_that_stays_is_ours_with_its_monitoring_groups() -> None:
     assert world.control.apply(Plan({})).removed == ("gold",)
 
 
-def test_what_another_program_removes_meanwhile_is_gone() -> None:
+def test_a_group_removed_by_another_program_is_no_failure() -> None:
     world = World()
     world.control.apply(Plan({"gold": ""}))
     world.resctrl.faults.fail(0, errno.ENOENT)

@@ -63,7 +63,7 @@ def good(**changes: object) -> str:
         pytest.param("[" * 100_000, id="deeper than anyone goes"),
     ],
 )
-def test_one_that_makes_no_sense_is_set_aside(text: str, state: StateDir) -> None:
+def test_an_invalid_journal_is_set_aside(text: str, state: StateDir) -> None:
     state.write("resctrl", text)
     journal = Journal(state, "boot 1")
 
@@ -73,7 +73,7 @@ def test_one_that_makes_no_sense_is_set_aside(text: str, state: StateDir) -> Non
     assert state.read("resctrl") is None
 
 
-def test_one_that_others_could_have_changed_is_set_aside(state: StateDir) -> None:
+def test_a_journal_writable_by_others_is_set_aside(state: StateDir) -> None:
     path = Path(state.path, "resctrl")
     Journal(state, "boot 1").save(RECORD)
     path.chmod(0o666)
@@ -84,7 +84,7 @@ def test_one_that_others_could_have_changed_is_set_aside(state: StateDir) -> Non
     assert not path.exists()
 
 
-def test_only_what_still_is_there_has_to_be_undone() -> None:
+def test_only_existing_groups_have_to_be_restored() -> None:
     there = {"": 0, "gold": 0}
 
     assert RECORD.within(there) == ResctrlRecord(

@@ -52,7 +52,7 @@ def test_groups_of_pods_go_with_their_class() -> None:
     assert world.kept.texts == {}
 
 
-def test_a_group_that_is_gone_is_forgotten() -> None:
+def test_a_removed_group_is_dropped_from_the_journal() -> None:
     world = world_with()
     world.control.monitor("pod1", "gold")
     world.resctrl.rmdir("gold/mon_groups/pod1")
@@ -70,7 +70,7 @@ def test_a_group_of_another_program_will_do_and_stays() -> None:
     assert world.resctrl.names("gold/mon_groups") == ("pod1",)
 
 
-def test_pods_beyond_the_counters_are_refused_with_the_kernels_word() -> None:
+def test_pods_beyond_the_counters_are_refused_with_the_error_of_the_kernel() -> None:
     world = world_with()
     world.control.monitor("pod1", "gold")
     world.control.monitor("pod2", "gold")
@@ -96,7 +96,7 @@ def test_there_is_no_group_without_class_or_name() -> None:
         world.control.monitor("../silver", "gold")
 
 
-def test_restoring_takes_groups_of_pods_away() -> None:
+def test_restoring_removes_groups_of_pods() -> None:
     world = world_with()
     before = world.resctrl.picture()
     world.control.monitor("pod1", ROOT_CLASS)
@@ -148,7 +148,7 @@ def test_counters_are_rows_of_class_group_and_cache(hardware: Hardware) -> None:
 
 
 @pytest.mark.parametrize("word", ["Unavailable", "Unassigned", "Error"])
-def test_a_word_or_an_error_is_no_sample(word: str) -> None:
+def test_unreadable_counters_give_no_sample(word: str) -> None:
     world = world_with()
     world.resctrl.count("gold", 5, "mbm_total_bytes", word)
     world.resctrl.broken["gold/mon_data/mon_L3_05/mbm_local_bytes"] = errno.EIO

@@ -27,7 +27,7 @@ def few(*classes: str) -> Plan:
     return Plan(dict.fromkeys(classes, "L3:0=f\n"))
 
 
-def test_groups_of_others_stay() -> None:
+def test_groups_of_other_programs_stay() -> None:
     world = World()
     world.others_make("theirs", "L3:0=1\n")
     world.control.apply(BOTH)
@@ -39,7 +39,7 @@ def test_groups_of_others_stay() -> None:
     assert world.control.classes() == ("theirs",)
 
 
-def test_a_group_of_others_in_our_way_is_reported() -> None:
+def test_a_group_of_another_program_with_the_same_name_is_reported() -> None:
     world = World()
     world.others_make("gold", "L3:0=1\n")
     before = world.resctrl.picture()
@@ -55,7 +55,7 @@ def test_a_group_of_others_in_our_way_is_reported() -> None:
     assert (world.resctrl.picture(), world.commands) == (before, [])
 
 
-def test_a_group_of_others_that_has_what_we_want_is_used_and_stays() -> None:
+def test_a_group_of_another_program_with_equal_schemata_is_used_and_kept() -> None:
     world = World()
     world.others_make("gold", GOLD)
     report = world.control.apply(BOTH)
@@ -67,7 +67,7 @@ def test_a_group_of_others_that_has_what_we_want_is_used_and_stays() -> None:
     assert world.schemata("gold") == GOLD.strip()
 
 
-def test_an_adopted_group_gets_back_what_it_had() -> None:
+def test_an_adopted_group_gets_its_original_schemata_back() -> None:
     world = World(options=ResctrlOptions(adopts=True))
     world.others_make("gold", "L3:0=1\n")
     world.control.apply(BOTH)
@@ -79,7 +79,7 @@ def test_an_adopted_group_gets_back_what_it_had() -> None:
     assert world.kept.made == ["silver"]
 
 
-def test_all_groups_with_our_prefix_are_ours() -> None:
+def test_groups_with_the_configured_prefix_are_owned() -> None:
     world = World(options=ResctrlOptions(prefix="nri."))
     world.others_make("nri.old")
     world.others_make("nri.gold")
@@ -137,7 +137,7 @@ def test_leftovers_go_first_where_new_groups_need_their_place() -> None:
         ),
     ],
 )
-def test_bits_that_others_have_for_themselves_are_not_ours(
+def test_bits_of_exclusive_groups_of_others_are_refused(
     hardware: Hardware | None, rest: str, alone: str, gold: str, where: str
 ) -> None:
     world = World(hardware)
@@ -166,7 +166,7 @@ def test_locked_memory_keeps_its_bits_and_needs_no_closid() -> None:
     assert len(world.control.apply(few("gold", "silver")).made) == 2
 
 
-def test_an_adopted_group_stays_ours_to_change() -> None:
+def test_an_adopted_group_can_be_changed_after_a_restart() -> None:
     world = World(options=ResctrlOptions(adopts=True))
     world.others_make("gold", "L3:0=1\n")
     world.control.apply(Plan({"gold": "L3:0=3\n"}))
@@ -200,7 +200,7 @@ def test_a_lock_of_others_is_reported() -> None:
     assert world.commands == []
 
 
-def test_where_others_share_nothing_a_group_keeps_what_the_kernel_gave_it() -> None:
+def test_beside_exclusive_groups_a_new_group_keeps_the_bits_of_the_kernel() -> None:
     world = World()
     world.resctrl.write("schemata", "L3:0=fff;1=fff\n")
     world.others_make("theirs", "L3:0=f0000;1=f0000\n", "exclusive")

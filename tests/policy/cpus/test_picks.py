@@ -199,7 +199,7 @@ CLASSES = PrioritySets(_HIGH, cpus("0-19,40-59") - _HIGH)
         pytest.param(LOW, "2,5,20", 2, "2,5", id="one package before the class"),
     ],
 )
-def test_leaves_better_cpus_to_those_that_want_them(
+def test_leaves_better_cpus_to_containers_that_request_them(
     priority: CpuPriority, free: str, count: int, taken: str
 ) -> None:
     request = CpuRequest(count, cpus(free), priority=priority, classes=CLASSES)

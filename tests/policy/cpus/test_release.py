@@ -38,7 +38,7 @@ def test_fragments_go_first(held: str, count: int, gone: str) -> None:
     assert release_cpus(cpus(held), count, TWO_NODES).cpus == cpus(gone)
 
 
-def test_reports_what_holds_the_rest() -> None:
+def test_reports_the_group_that_holds_the_rest() -> None:
     assert release_cpus(cpus("0-1,8"), 1, TWO_NODES) == CpuPick(
         cpus("1"), TopologyLevel.CORE, PickReason(PickRule.ONLY_GROUP, candidates=1)
     )
@@ -53,7 +53,7 @@ def test_reports_what_holds_the_rest() -> None:
         pytest.param("0-3", CpuPreferences(far=cpus("0-1")), "0-1", id="far ones go"),
     ],
 )
-def test_preferences_are_those_of_what_stays(
+def test_preferences_apply_to_the_remaining_cpus(
     held: str, preferred: CpuPreferences, gone: str
 ) -> None:
     given_back = release_cpus(cpus(held), 2, TWO_NODES, preferred)

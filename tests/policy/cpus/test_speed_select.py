@@ -155,7 +155,7 @@ def verdict(machine: Machine, cpu: int) -> str:
 
 @given(punits_of(parse_spec("2s4c2t2e")))
 @examples(1.2)
-def test_every_cpu_is_ranked_as_the_table_says(machine: Machine) -> None:
+def test_every_cpu_has_the_priority_of_the_table(machine: Machine) -> None:
     found = machine_priorities(machine)
 
     assert not found.high & found.low

@@ -94,7 +94,7 @@ def requests(draw: st.DrawFn, name: str, ledger: MemoryLedger) -> MemoryRequest:
 def neighbours(
     name: str, size: int, ledger: MemoryLedger
 ) -> st.SearchStrategy[MemoryRequest]:
-    """Draw a request of some size for the first node, whoever else is there."""
+    """Draw a request of some size for the first node, beside any others."""
     first = NodeSet.of(NodeSet(ledger.layout.nodes).first)
     return st.builds(
         MemoryRequest,

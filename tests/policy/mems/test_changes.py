@@ -76,7 +76,7 @@ def zones(ledger: MemoryLedger) -> str:
         pytest.param("0", "", (), "0", "kept", id="nothing at all"),
     ],
 )
-def test_grows_by_what_was_asked(
+def test_grows_by_the_requested_nodes_and_kinds(
     near: str, more: str, kinds: tuple[MemoryKind, ...], after: str, rule: str
 ) -> None:
     ledger = with_all(MemoryLedger.of(EIGHT_NODES), wish("a", near, 2))
@@ -130,7 +130,7 @@ def test_a_release_leaves_the_older_ledger_as_it_was() -> None:
     assert [one.available(nodes("0-1")) for one in (ledger, after)] == [2, 16]
 
 
-def test_replacing_narrows_what_asks_for_it() -> None:
+def test_replacing_narrows_the_zone_of_its_own_request() -> None:
     ledger = with_all(EMPTY, wish("a", "0", 6), wish("b", "0", 6)).release("a")
     offer = replace_memory(ledger.grants["b"].request, ledger)
 

@@ -141,7 +141,7 @@ def test_the_sentence(
     assert str(refusal.value) == sentence
 
 
-def test_a_refused_change_counts_only_what_others_have() -> None:
+def test_a_refused_change_counts_only_the_memory_of_others() -> None:
     with pytest.raises(MemoryShort) as refusal:
         resize_memory("db", Bytes(13 * GIB), (), filled(db=3, system=2))
     assert (refusal.value.promised, refusal.value.most) == (2 * GIB, 10 * GIB)

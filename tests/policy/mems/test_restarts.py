@@ -84,7 +84,7 @@ def running(
         ),
     ],
 )
-def test_what_runs_is_counted(
+def test_running_containers_are_counted(
     request_: MemoryRequest, zone: str, granted: str, demand: dict[int, int]
 ) -> None:
     offer = adopt_memory(request_, nodes(zone), EMPTY)
@@ -108,7 +108,7 @@ def test_others_are_reported_of_by_id() -> None:
     assert str(offer.zone) == "0"
 
 
-def test_what_is_counted_already_is_not_counted_twice() -> None:
+def test_a_container_cannot_be_counted_twice() -> None:
     ledger = adopt_memory(running(1), nodes("0"), EMPTY).commit(EMPTY)
 
     with pytest.raises(ValueError, match="a has memory already"):

@@ -169,7 +169,7 @@ def test_which_how_far_and_why(
     assert list(allocate_memory(last, ledger).widened) == widened
 
 
-def test_what_has_memory_of_another_kind_gets_more_of_it_too() -> None:
+def test_a_grant_with_memory_of_another_kind_is_widened_by_that_kind() -> None:
     machine = parse_spec("2s1c memory=4 pmem=2x4")  # PMEM nodes 2 and 3
     offer = restore_memory(
         plain("a", "0", 9), NodeSet.of(0, 2), MemoryLedger.of(machine)

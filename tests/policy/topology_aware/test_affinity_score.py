@@ -93,7 +93,7 @@ THE_BANKS_DB = Expression(":pod/name:name", Operator.EQUALS, ("bank:db",))
         ),
     ],
 )
-def test_what_attracts_a_container(
+def test_rules_attract_and_repel_a_container(
     rules: list[Affinity], weights: dict[str, int]
 ) -> None:
     new = msgspec.structs.replace(
@@ -125,7 +125,7 @@ def test_what_attracts_a_container(
         ),
     ],
 )
-def test_what_the_settings_want_close(
+def test_colocation_attracts_containers_of_pod_and_namespace(
     pods: bool,  # noqa: FBT001 - a column of the table
     namespaces: bool,  # noqa: FBT001 - a column of the table
     weights: dict[str, int],
@@ -137,7 +137,7 @@ def test_what_the_settings_want_close(
     assert affinity_weights(container("sales/shop/new"), NODE, settings) == weights
 
 
-def test_rules_of_its_own_replace_what_the_settings_want() -> None:
+def test_rules_of_a_container_replace_colocation() -> None:
     settings = msgspec.structs.replace(
         SETTINGS, colocate_pods=True, colocate_namespaces=True
     )

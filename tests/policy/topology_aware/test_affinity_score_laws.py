@@ -104,7 +104,7 @@ def answer(spec: ContainerSpec, question: Expression) -> bool:
 
 
 @given(st.data(), rules(), st.integers(0, 8))
-def test_weights_are_those_of_asking_everybody_everything(
+def test_weights_are_those_of_matching_every_rule_with_every_container(
     data: st.DataObject, written: list[Affinity], count: int
 ) -> None:
     new = ContainerSpec(

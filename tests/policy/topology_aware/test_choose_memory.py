@@ -179,7 +179,7 @@ def test_kinds(spec: ContainerSpec, expected: list[str]) -> None:
     assert order(spec, KINDS)[:3] == expected
 
 
-def test_memory_that_needs_no_other_node_besides_is_better() -> None:
+def test_memory_that_needs_no_additional_node_is_better() -> None:
     """A process cannot start without memory that the kernel can use for itself."""
     machine = parse_spec("2s2c memory=4Gi cxl=2x4Gi")
     nodes = (msgspec.structs.replace(one, movable=one.id == 2) for one in machine.nodes)

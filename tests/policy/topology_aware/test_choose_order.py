@@ -183,7 +183,7 @@ def test_each_pool_is_better_than_all_that_come_after(
 
 
 @given(cases())
-def test_just_the_pools_with_what_is_demanded_are_candidates(
+def test_only_pools_that_satisfy_the_demand_are_candidates(
     case: tuple[Demand, NodeView],
 ) -> None:
     demand, view = case

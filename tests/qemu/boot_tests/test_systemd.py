@@ -66,7 +66,7 @@ def allowed_cpus(unit: str) -> str:
     return str(CpuSet.parse(text.replace(" ", ",")))
 
 
-def test_it_starts_at_boot_once_the_runtime_is_there() -> None:
+def test_the_daemon_starts_at_boot_after_the_runtime() -> None:
     (is_up,) = map(int, show(RUNTIME, "ActiveEnterTimestampMonotonic"))
     (begins,) = map(int, show(UNIT, "ExecMainStartTimestampMonotonic"))
 
@@ -89,7 +89,7 @@ def test_a_container_has_the_cpus_that_the_daemon_reports(
     assert len(CpuSet.parse(cpus["db"])) == 1
 
 
-def test_a_daemon_that_is_killed_or_hangs_is_started_anew(node: Node) -> None:
+def test_a_daemon_that_is_killed_or_hangs_is_restarted(node: Node) -> None:
     first, cpus = Service.now(), reported()
     WATCHDOG.parent.mkdir(parents=True)
     WATCHDOG.write_text("[Service]\nWatchdogSec=10\n")
@@ -107,7 +107,7 @@ def test_a_daemon_that_is_killed_or_hangs_is_started_anew(node: Node) -> None:
     assert reported() == node.seen() == cpus
 
 
-def test_it_outlives_a_runtime_without_nri(node: Node) -> None:
+def test_the_daemon_outlives_a_runtime_without_nri(node: Node) -> None:
     before, cpus = Service.now(), reported()
     shutil.copy(STOCK, CONFIG)
     run("systemctl", "restart", RUNTIME)
@@ -118,7 +118,7 @@ def test_it_outlives_a_runtime_without_nri(node: Node) -> None:
     assert state()["session"]["state"] == "disconnected"
 
 
-def test_it_is_back_once_nri_is_switched_on(node: Node) -> None:
+def test_the_daemon_reconnects_once_nri_is_switched_on(node: Node) -> None:
     before, cpus = Service.now(), node.seen()
     run(PROGRAM, "enable-runtime", "--restart", *TIMES)
     wait_until(lambda: pid_in_sync() == before.pid, "the daemon to be in sync")
@@ -132,7 +132,7 @@ def test_it_is_back_once_nri_is_switched_on(node: Node) -> None:
     assert reported()["late"] != reported()["db"]
 
 
-def test_a_reload_of_systemd_leaves_containers_as_they_are(node: Node) -> None:
+def test_a_reload_of_systemd_does_not_change_containers(node: Node) -> None:
     """The runtime gave systemd more CPUs for "web" than "late" has left it."""
     cpus, scope = reported(), node.scope("web")
     wait_until(lambda: allowed_cpus(scope.name) == cpus["web"], "its unit to follow")
@@ -153,7 +153,7 @@ def test_a_reload_of_systemd_leaves_containers_as_they_are(node: Node) -> None:
     assert node.seen() == reported() == cpus
 
 
-def test_uninstalled_it_leaves_the_node_as_it_was(node: Node) -> None:
+def test_uninstalling_restores_the_node(node: Node) -> None:
     cpus = reported()
     run("systemctl", "disable", "--now", UNIT)
 

@@ -29,7 +29,7 @@ def test_has_16_cpus_and_5_nodes() -> None:
     assert online == ["0-15\n", "0-4\n"]
 
 
-def test_its_seconds_are_those_of_its_host() -> None:
+def test_the_clock_runs_at_the_speed_of_the_host() -> None:
     # QEMU keeps this one by the host's clock. It counts whole seconds.
     other = Path("/sys/class/rtc/rtc0/since_epoch")
     began, first = time.monotonic(), int(other.read_text())

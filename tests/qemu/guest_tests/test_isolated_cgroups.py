@@ -96,7 +96,7 @@ def test_cpus_leave_the_domains_of_the_scheduler_and_come_back(tmp_path: Path) -
         assert text(pod / "cpu.max") == "400000 100000"
 
 
-def test_a_container_that_is_gone_takes_its_partition_along(tmp_path: Path) -> None:
+def test_the_partition_of_a_removed_container_is_removed(tmp_path: Path) -> None:
     knobs = knobs_in(tmp_path / "state")
     with cgroups("a") as pod:
         (pod / "a/cpuset.cpus").write_text("2")
@@ -110,7 +110,7 @@ def test_a_container_that_is_gone_takes_its_partition_along(tmp_path: Path) -> N
         assert text(pod / "cpuset.cpus.exclusive") == ""
 
 
-def test_a_partition_that_others_are_in_the_way_of_is_reported(tmp_path: Path) -> None:
+def test_a_partition_blocked_by_other_cgroups_is_reported(tmp_path: Path) -> None:
     knobs = knobs_in(tmp_path / "state")
     with cgroups("a", "other") as pod:
         (pod / "a/cpuset.cpus").write_text("2")

@@ -54,7 +54,7 @@ def updating(update: ContainerUpdate) -> Plugin:
 
 
 @pytest.mark.parametrize("method", sorted(SAMPLES))
-async def test_what_is_adjusted_is_what_is_sent(method: str, tmp_path: Path) -> None:
+async def test_every_adjustment_is_sent_as_built(method: str, tmp_path: Path) -> None:
     adjustment = SAMPLES[method][0](EMPTY)
     async with plugged(tmp_path, adjusting(adjustment)) as (runtime, _):
         pod = await runtime.run_pod(Pod())

@@ -42,7 +42,7 @@ async def live_through(runtime: Runtime) -> None:
         pytest.param(LIFE, id="all"),
     ],
 )
-async def test_plugins_are_asked_by_index_whatever_the_order_of_their_start(
+async def test_plugins_are_called_by_index_whatever_the_order_of_their_start(
     names: list[str], tmp_path: Path
 ) -> None:
     heard: list[str] = []
@@ -70,7 +70,7 @@ def refusing_once(name: str) -> Plugin:
     return plugin
 
 
-async def test_a_refused_pod_leaves_nothing_behind_and_may_come_again(
+async def test_a_refused_pod_leaves_nothing_behind_and_a_retry_succeeds(
     tmp_path: Path,
 ) -> None:
     async with plugged(tmp_path, refusing_once("run_pod_sandbox")) as (runtime, _):
@@ -82,7 +82,7 @@ async def test_a_refused_pod_leaves_nothing_behind_and_may_come_again(
         assert (left, len(runtime.pods), runtime.plugins) == ((), 1, (NAME,))
 
 
-async def test_a_refused_container_leaves_nothing_behind_and_may_come_again(
+async def test_a_refused_container_leaves_nothing_behind_and_a_retry_succeeds(
     tmp_path: Path,
 ) -> None:
     async with plugged(tmp_path, refusing_once("create_container")) as (runtime, _):
@@ -95,7 +95,7 @@ async def test_a_refused_container_leaves_nothing_behind_and_may_come_again(
         assert (left, len(runtime.containers)) == ((), 1)
 
 
-async def test_without_connections_from_outside_there_is_no_socket(
+async def test_without_external_connections_there_is_no_socket(
     tmp_path: Path,
 ) -> None:
     with pytest.raises(SocketUnusable):

@@ -34,7 +34,7 @@ def metrics(node: PartitionNode) -> dict[str, object]:
     }
 
 
-async def test_partitions_are_told_with_the_reason_of_each_that_is_not(
+async def test_partitions_are_reported_with_the_reason_of_each_failure(
     tmp_path: Path,
 ) -> None:
     async with partition_node(tmp_path) as node:
@@ -70,7 +70,9 @@ async def test_partitions_are_told_with_the_reason_of_each_that_is_not(
         }
 
 
-async def test_why_there_are_none_is_told(tmp_path: Path) -> None:
+async def test_the_reason_for_cpusets_instead_of_partitions_is_reported(
+    tmp_path: Path,
+) -> None:
     async with partition_node(tmp_path) as node:
         node.partitions.why_not = "this host has cgroup v1; partitions need cgroup v2"
         await node.run("db", 2)
@@ -96,7 +98,9 @@ async def test_why_there_are_none_is_told(tmp_path: Path) -> None:
         ]
 
 
-async def test_nothing_is_told_of_what_is_not_configured(tmp_path: Path) -> None:
+async def test_nothing_is_reported_of_partitions_that_are_not_configured(
+    tmp_path: Path,
+) -> None:
     async with partition_node(tmp_path) as node:
         reconfigure(node.plugin, parse_config(config(BY_CPUSET)))
         await node.run("db", 2)
