@@ -1,7 +1,7 @@
 """Finds kinds of policies by name: built-in ones, then those of installed packages.
 
 Each kind is declared as an entry point in the group `GROUP`: its name is the kind of
-the configuration document, its object a `nri_resmgr.kinds.PolicyKind`. The built-in
+the configuration document, its object a `nri_resmgr.policies.PolicyKind`. The built-in
 ones are declared in the same way by our own package. They are in a table here as well,
 because importing ``importlib.metadata`` takes 50 ms of each start and scanning the
 installed packages another 5 ms, which only documents of other kinds should cost.
@@ -30,14 +30,14 @@ GROUP: Final = "nri_resmgr.policies"
 # By name and not by import: these modules are in layers above this one.
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "BalloonsPolicy": "nri_resmgr.app.policies.balloons:KIND",
-        "DynamicPoolsPolicy": "nri_resmgr.app.policies.dynamic_pools:KIND",
-        "NonePolicy": "nri_resmgr.app.policies.none:KIND",
-        "PodpoolsPolicy": "nri_resmgr.app.policies.podpools:KIND",
-        "StaticPlusPolicy": "nri_resmgr.app.policies.static_plus:KIND",
-        "StaticPoolsPolicy": "nri_resmgr.app.policies.static_pools:KIND",
-        "StaticPolicy": "nri_resmgr.app.policies.static:KIND",
-        "TopologyAwarePolicy": "nri_resmgr.app.policies.topology_aware:KIND",
+        "BalloonsPolicy": "nri_resmgr.policies.balloons:KIND",
+        "DynamicPoolsPolicy": "nri_resmgr.policies.dynamic_pools:KIND",
+        "NonePolicy": "nri_resmgr.policies.none:KIND",
+        "PodpoolsPolicy": "nri_resmgr.policies.podpools:KIND",
+        "StaticPlusPolicy": "nri_resmgr.policies.static_plus:KIND",
+        "StaticPoolsPolicy": "nri_resmgr.policies.static_pools:KIND",
+        "StaticPolicy": "nri_resmgr.policies.static:KIND",
+        "TopologyAwarePolicy": "nri_resmgr.policies.topology_aware:KIND",
     }
 )
 

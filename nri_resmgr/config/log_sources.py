@@ -46,7 +46,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "message": (_REQUESTS,),
     "metrics": ("control", "daemon.insight"),
     "nri-plugin": ("stub", _REQUESTS),
-    "policy": ("app.policies", _DECISIONS),
+    "policy": ("app.configuration", _DECISIONS),
     "rdt": ("app.classes.rdt", "host.resctrl"),
     "resource-control": ("app.classes", "app.host_settings"),
     "resource-manager": ("app.plugin", "app.verification", "daemon", _REQUESTS),

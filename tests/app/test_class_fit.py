@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy, host_warnings
+from nri_resmgr.app.configuration.build import build_policy, host_warnings
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing.resctrl import Hardware, Resctrl

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy, host_warnings
+from nri_resmgr.app.configuration.build import build_policy, host_warnings
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.host.recorded import RecordedTree
 from tests.daemon.host_nodes import KERNEL

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.build import host_warnings
+from nri_resmgr.app.configuration.build import host_warnings
 from nri_resmgr.cli.check import check
 from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree

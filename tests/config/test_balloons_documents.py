@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
 from nri_resmgr.classes.isolation.exclusivity import Exclusivity
 from nri_resmgr.config import (

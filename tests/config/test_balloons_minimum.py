@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import API_VERSION, BadSetting, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 

@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.config.dynamic_pools import (
     DynamicPoolConfig,

@@ -187,7 +187,7 @@ MEANINGS: Final = {
                 ("app.verification", True),
                 ("daemon", True),
                 ("app.observing.request_log", True),
-                ("app.policies", True),
+                ("app.configuration", True),
                 ("app.observing.decision_log", True),
                 ("app.running", True),
             ),

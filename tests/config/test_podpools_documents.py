@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import BadSetting, parse_config
 from nri_resmgr.config.migrate import convert_text
 from nri_resmgr.config.podpools import (

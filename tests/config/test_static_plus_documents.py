@@ -13,7 +13,7 @@ from nri_resmgr.config import (
     StaticPlusPolicyConfig,
     parse_config,
 )
-from nri_resmgr.kinds import kind_named
+from nri_resmgr.policies import kind_named
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 

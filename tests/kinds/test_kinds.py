@@ -12,14 +12,14 @@ import pytest
 
 from nri_resmgr.config import API_VERSION, BadSetting, parse_config
 from nri_resmgr.config.kinds import BUILT_IN, GROUP, known_kinds
-from nri_resmgr.kinds import PolicyKind, kind_named
+from nri_resmgr.policies import PolicyKind, kind_named
 from tests.kinds.distributions import install
 
 ROOT = Path(__file__).parents[2]
 
 GOOD = """\
-from nri_resmgr.app.policies.static import KIND as STATIC
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.static import KIND as STATIC
+from nri_resmgr.policies import PolicyKind
 
 
 class Kind(PolicyKind):
@@ -171,7 +171,7 @@ def test_a_broken_package_is_named_and_harms_no_other(
 
 def test_a_kind_that_is_no_policy_kind_builds_nothing(folder: Path) -> None:
     text = GOOD.replace(
-        "nri_resmgr.kinds import PolicyKind",
+        "nri_resmgr.policies import PolicyKind",
         "nri_resmgr.config.kinds import ConfigKind as PolicyKind",
     )
     install(
@@ -200,6 +200,4 @@ def test_two_packages_of_one_kind_are_a_mistake(folder: Path) -> None:
 def test_a_built_in_kind_cannot_be_replaced(folder: Path) -> None:
     install(folder, pyproject("mine", "StaticPolicy", "nowhere:KIND"))
 
-    assert (
-        type(kind_named("StaticPolicy")).__module__ == "nri_resmgr.app.policies.static"
-    )
+    assert type(kind_named("StaticPolicy")).__module__ == "nri_resmgr.policies.static"

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import yaml
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.policy.views import ViewedPolicy

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import parse_config
 from nri_resmgr.config.kinds import BUILT_IN
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin, Stopped

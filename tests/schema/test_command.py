@@ -19,7 +19,7 @@ from tests.kinds.distributions import install
 pytestmark = pytest.mark.process
 
 MODULE = """\
-from nri_resmgr.app.policies.none import NoneKind
+from nri_resmgr.policies.none import NoneKind
 from nri_resmgr.config.none_policy import NonePolicyConfig
 
 

@@ -39,7 +39,7 @@ TYPES: Final[Mapping[str, type[Contract]]] = {
 
 PURE: Final = "Policy, classes, topology, runtimes, spool and values are pure"
 INDEPENDENT: Final = "Policies do not know each other"
-NO_FILES: Final = "App, kinds, configuration and schemas open no files"
+NO_FILES: Final = "App, kinds of policies, configuration and schemas open no files"
 NRI: Final = "Only packages and modules named here know NRI"
 DEMO: Final = "Only the demo needs the fake runtime"
 
@@ -51,6 +51,8 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("app.plugin.engine", "testing.world"),
         ("stub.session", "host.tree"),
         ("values.cpuset", "policy.ledger"),
+        ("policies.static", "app.configuration.build"),
+        ("config.balloons", "policies.balloons"),
     ),
     "App: five floors": (("app.requests.chain", "app.running.delivery"),),
     "The wire is sans-I/O": (("nri_proto.mux", "asyncio"),),
@@ -74,6 +76,7 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("app.metrics.text", "pathlib"),
         ("config.document", "os"),
         ("config.kinds", "pathlib"),
+        ("policies.chosen_cpus", "os"),
     ),
     NRI: (
         # These know policies.
@@ -81,7 +84,8 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("app.verification.verifier", "stub.update"),
         ("app.observing.history", "stub.model"),
         ("app.annotations.queryable", "stub.contents"),
-        ("app.policies.build", "nri_proto.levels"),
+        ("app.configuration.build", "nri_proto.levels"),
+        ("policies.balloons", "stub.model"),
         ("agent.agent", "stub.model"),
     ),
     DEMO: (

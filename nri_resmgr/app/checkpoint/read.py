@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from nri_resmgr.app.checkpoint.write import FORMAT
-from nri_resmgr.kinds import kind_named
+from nri_resmgr.policies import kind_named
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import BadRecord, Key, Records, Restored, Rows
 from nri_resmgr.values import InputError

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, TypeVar
 
-from nri_resmgr.kinds import kind_named
+from nri_resmgr.policies import kind_named
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import Key, Rows
 from nri_resmgr.values.documents import to_plain
