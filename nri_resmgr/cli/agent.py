@@ -25,8 +25,8 @@ from nri_resmgr.cli.flags import (
     add_log_flags,
     one_of,
 )
-from nri_resmgr.config.kinds import known_kinds
 from nri_resmgr.daemon.log_setup import finish_log, prepare_log
+from nri_resmgr.policies import known_kinds
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.values import InputError
 

@@ -35,7 +35,7 @@ from nri_resmgr.kubelet.sockets import (
     kubelet_dir,
     why_no_devices,
 )
-from nri_resmgr.policies import kind_named
+from nri_resmgr.policies import find_kind, read_config
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values.printable import printable, printable_json
@@ -152,7 +152,7 @@ def check(
 
     def build(config: PolicyConfig) -> ViewedPolicy[Any]:
         fits_here = fitted(config, machine)
-        return kind_named(config.kind).build(fits_here, machine, tree)
+        return find_kind(config.kind).build(fits_here, machine, tree)
 
     def fits(config: PolicyConfig) -> None:
         # Both raise for mistakes that only show on a machine.
@@ -161,7 +161,7 @@ def check(
 
     if isinstance(text, UnreadableFile):
         return CheckResult(file, None, (Remark("", str(text)),), is_read=False)
-    positions, found = Positions(text), check_document(text, fits)
+    positions, found = Positions(text), check_document(text, read_config, fits)
     if found.config is None:
         mistakes = tuple(_mistake(one, positions.of(one)) for one in found.mistakes)
         return CheckResult(file, None, mistakes, found.is_complete)

@@ -4,8 +4,8 @@ A kind is one object that an entry point of the group ``nri_resmgr.policies`` na
 the reader of its configuration, the builder and the checkpoint form of the policy.
 docs/write-a-policy.md has a complete one.
 
-* `kind` has the base class, `PolicyKind`, and `kind_named`. `find_kind` of
-  `nri_resmgr.config.kinds` loads the entry points.
+* `kind` has the base class, `PolicyKind`. `find` loads kinds by their names, and
+  `documents` reads a configuration by its kind.
 * `topology_aware`, `balloons`, `static`, `static_plus`, `podpools`, `dynamic_pools`,
   `static_pools` and `none` are the built-in kinds, each with the settings that it makes
   of a configuration. `balloons` has `balloon_types` and `reserved_balloons` besides.
@@ -16,6 +16,8 @@ How a policy decides is in `nri_resmgr.policy`.
 
 from __future__ import annotations
 
-from nri_resmgr.policies.kind import PolicyKind, kind_named
+from nri_resmgr.policies.documents import parse_config, read_config
+from nri_resmgr.policies.find import find_kind, known_kinds
+from nri_resmgr.policies.kind import PolicyKind
 
-__all__ = ["PolicyKind", "kind_named"]
+__all__ = ["PolicyKind", "find_kind", "known_kinds", "parse_config", "read_config"]

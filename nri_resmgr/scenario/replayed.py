@@ -19,7 +19,7 @@ from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event
 from nri_resmgr.policy.ledger import KnowsContainers

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from nri_resmgr.app.checkpoint.write import Draft, checkpoint
 from nri_resmgr.app.configuration.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
 from nri_resmgr.policy.pool_request import PoolRequest

@@ -20,7 +20,7 @@ from nri_resmgr.app.offers.extended_resources import (
 )
 from nri_resmgr.app.offers.node_features import features_of
 from nri_resmgr.classes.choice import ClassRequest
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec, Created, RequestOrigin, Stopped
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.log_sources import SOURCES
 from nri_resmgr.config.observability import InstrumentationUse, LogUse
+from nri_resmgr.policies import parse_config
 
 PACKAGE = Path(__file__).parents[2] / "nri_resmgr"
 KINDS = ("TopologyAwarePolicy", "BalloonsPolicy", "StaticPolicy", "NonePolicy")

@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.app.configuration.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     NO_PIN,

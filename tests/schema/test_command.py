@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from nri_resmgr.config.kinds import GROUP
+from nri_resmgr.policies.find import GROUP
 from nri_resmgr.schema import custom_resources
 from tests.kinds.distributions import install
 
