@@ -11,13 +11,27 @@ docs/write-a-policy.md has a complete one.
   of a configuration. `balloons` has `balloon_types` and `reserved_balloons` besides.
 * `chosen_cpus` is what most of them share: the choice of available and reserved CPUs.
 
-How a policy decides is in `nri_resmgr.policy`.
+The author of a kind in another package imports from here what it needs for documents
+and for the host, and what the policy itself needs from `nri_resmgr.policy`.
 """
 
 from __future__ import annotations
 
+from nri_resmgr.config import BadSetting, PolicyConfig
+from nri_resmgr.config.table import Table
+from nri_resmgr.host.tree import Tree
 from nri_resmgr.policies.documents import parse_config, read_config
 from nri_resmgr.policies.find import find_kind, known_kinds
 from nri_resmgr.policies.kind import PolicyKind
 
-__all__ = ["PolicyKind", "find_kind", "known_kinds", "parse_config", "read_config"]
+__all__ = [
+    "BadSetting",
+    "PolicyConfig",
+    "PolicyKind",
+    "Table",
+    "Tree",
+    "find_kind",
+    "known_kinds",
+    "parse_config",
+    "read_config",
+]

@@ -18,8 +18,9 @@ from tests.kinds.distributions import install
 ROOT = Path(__file__).parents[2]
 
 GOOD = """\
-from nri_resmgr.policies.static import KIND as STATIC
-from nri_resmgr.policies import PolicyKind
+from nri_resmgr.policies import PolicyKind, find_kind
+
+STATIC = find_kind("StaticPolicy")
 
 
 class Kind(PolicyKind):

@@ -19,19 +19,21 @@ from tests.kinds.distributions import install
 pytestmark = pytest.mark.process
 
 MODULE = """\
-from nri_resmgr.policies.none import NoneKind
-from nri_resmgr.config.none_policy import NonePolicyConfig
+from nri_resmgr.policies import PolicyConfig, PolicyKind, find_kind
 
 
-class Kind(NoneKind):
+class Kind(PolicyKind):
     name = "HousePolicy"
+
+    def build(self, config, machine, tree):
+        return find_kind("NonePolicy").build(config, machine, tree)
 
     def read(self, top):
         spec = top.table("spec", "rooms", "attic")
         spec.number("rooms", 1, 12, 3)
         if "attic" in spec.rows:
             spec.table("attic", "window")
-        return NonePolicyConfig()
+        return PolicyConfig()
 
 
 KIND = Kind()
