@@ -16,8 +16,8 @@ from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.changes.claimed_cpus import begin_claims
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.checkpoint.restore import restore_checkpoint, saved_kind
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint, saved_kind
 from nri_resmgr.daemon.claims_file import ClaimsFile, read_claims
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.delivery import ApplyUpdates, delivery_for

@@ -20,13 +20,13 @@ from nri_resmgr.agent.api.resources import CONFIG_MAPS
 from nri_resmgr.agent.api.watch import WatchMachine
 from nri_resmgr.app.adjustments.read import read_adjustments
 from nri_resmgr.app.annotations import Refused, read_preferences
-from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.cpu_claims import variables_in
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.requests.amounts import Misplaced
 from nri_resmgr.app.requests.kubelet import requests_in
 from nri_resmgr.app.requests.webhook import read_resources
+from nri_resmgr.checkpoint.decode import read_checkpoint
 from nri_resmgr.config.migrate import convert_text
 from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.control.http_request import read_head

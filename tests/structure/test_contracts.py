@@ -42,7 +42,7 @@ LAYERS: Final = "Layers: imports point downwards only"
 FLOORS: Final = "App: five floors"
 PURE: Final = "Policy, classes, topology, runtimes, spool and values are pure"
 INDEPENDENT: Final = "Policies do not know each other"
-NO_FILES: Final = "App, kinds of policies, configuration and schemas open no files"
+NO_FILES: Final = "App, checkpoints, kinds, configuration and schemas open no files"
 NRI: Final = "Only packages and modules named here know NRI"
 DEMO: Final = "Only the demo needs the fake runtime"
 
@@ -55,6 +55,8 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("stub.session", "host.tree"),
         ("values.cpuset", "policy.ledger"),
         ("policies.static", "app.configuration.build"),
+        ("app.plugin.engine", "checkpoint.encode"),
+        ("checkpoint.restore", "daemon.state"),
         ("config.balloons", "policies.balloons"),
     ),
     FLOORS: (("app.requests.chain", "app.running.delivery"),),
@@ -80,10 +82,11 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("config.table", "os"),
         ("policies.documents", "pathlib"),
         ("policies.chosen_cpus", "os"),
+        ("checkpoint.writer", "os"),
     ),
     NRI: (
         # These know policies.
-        ("app.checkpoint.write", "stub.model"),
+        ("checkpoint.encode", "stub.model"),
         ("app.verification.verifier", "stub.update"),
         ("app.observing.history", "stub.model"),
         ("app.annotations.queryable", "stub.contents"),

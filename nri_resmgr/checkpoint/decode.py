@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from nri_resmgr.app.checkpoint.write import FORMAT
+from nri_resmgr.checkpoint.encode import FORMAT
 from nri_resmgr.policies import find_kind
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import BadRecord, Key, Records, Restored, Rows
