@@ -127,13 +127,9 @@ class CheckpointWriter(DecisionObserver):
             return
         self._is_closed = True
         self._busy.release()
-        state = self._policy.state
-        if state is self._written:
+        if self._policy.state is self._written:
             return
-        draft = Draft()
-        draft.lines_of(self._policy.policy, state)
-        write = partial(self._write_last, draft.lines, self._policy.policy.kind)
-        thread = start_last_thread(write)
+        thread = start_last_thread(partial(self._write_last, self._policy))
         if thread is not None:
             thread.join(_PATIENCE)
             if thread.is_alive():
@@ -186,9 +182,10 @@ class CheckpointWriter(DecisionObserver):
                 self._write_out(lines, kind)
                 self._written = state
 
-    def _write_last(self, lines: list[str], kind: str) -> None:
+    def _write_last(self, policy: NodePolicy) -> None:
         try:
-            self._write_out(lines, kind)
+            lines = Draft().lines_of(policy.policy, policy.state)
+            self._write_out(lines, policy.policy.kind)
         except Exception as error:
             # The rest of the end must follow.
             log.error(

@@ -25,7 +25,7 @@ from nri_resmgr.cli.flags import (
     add_log_flags,
     one_of,
 )
-from nri_resmgr.daemon.log_setup import finish_log, prepare_log
+from nri_resmgr.daemon.log_setup import log_in_use
 from nri_resmgr.policies import known_kinds
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.values import InputError
@@ -124,11 +124,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the agent until a signal arrives."""
-    prepare_log(options)
-    try:
+    with log_in_use(options):
         asyncio.run(_run(options))
-    finally:
-        finish_log()
     return 0
 
 

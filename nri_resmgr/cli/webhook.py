@@ -14,7 +14,7 @@ from nri_resmgr.cli.flags import (
     one_of,
     seconds,
 )
-from nri_resmgr.daemon.log_setup import finish_log, prepare_log
+from nri_resmgr.daemon.log_setup import log_in_use
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.webhook.certificate import CertificateFiles
@@ -96,7 +96,12 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the webhook until a signal arrives."""
-    prepare_log(options)
+    with log_in_use(options):
+        asyncio.run(_webhook_of(options).run())
+    return 0
+
+
+def _webhook_of(options: argparse.Namespace) -> Webhook:
     for flag in ("--http-endpoint", "--health-endpoint"):
         if given := getattr(options, flag.strip("-").replace("-", "_")):
             read_endpoint(flag, given)
@@ -112,8 +117,4 @@ def run(options: argparse.Namespace) -> int:
     if options.validate_with:
         text = read_text_file(Path(options.validate_with))
         validate = AnnotationChecks.of_document(text).judge
-    try:
-        asyncio.run(Webhook(settings, validate).run())
-    finally:
-        finish_log()
-    return 0
+    return Webhook(settings, validate)

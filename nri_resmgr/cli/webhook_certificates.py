@@ -12,7 +12,7 @@ from typing import Final
 
 from nri_resmgr.agent.api import ApiClient, Ref, find_access
 from nri_resmgr.cli.flags import Parser, add_log_flags
-from nri_resmgr.daemon.log_setup import finish_log, prepare_log
+from nri_resmgr.daemon.log_setup import log_in_use
 from nri_resmgr.log import Logger
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.process.health import Probes, process_problem, serve_probes
@@ -111,11 +111,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Keep certificates until a signal arrives."""
-    prepare_log(options)
-    try:
+    with log_in_use(options):
         asyncio.run(_run(options))
-    finally:
-        finish_log()
     return 0
 
 

@@ -87,20 +87,22 @@ def _none() -> None:
 
 @attrs.define(eq=False, repr=False, kw_only=True)
 class DaemonView:
-    """The parts of a running daemon. Parts that are replaced later are callables.
+    """The parts of a running daemon that the control socket reads.
+
+    This package cannot import the object that owns them, which composes it with others.
+    Parts that are replaced later are callables.
 
     Attributes:
         policy: The policy in force, its state, and pending updates.
         runtime: Returns the runtime's name and version.
         plugin: The registered name: ``90-resource-policy``.
         started: When the process began, UNIX nanoseconds.
-        dry_run: Whether containers are left unchanged.
         configuration: Returns the configuration in force and the last rejected one.
         reload: Reads the configuration again.
         kubelet: Returns the kubelet's managers that write the same cgroup files.
-        kubelet_services: Returns the uses of the kubelet's sockets.
+        kubelet_services: The uses of the kubelet's sockets.
         verification: Returns what compares cgroups with decisions; None if it is off.
-        checkpoints: Returns the checkpoint writer; None without a state folder.
+        checkpoints: The checkpoint writer; None without a state folder.
         host: Reconciles settings of the host; None if it is off.
         parts: Returns the supervised parts.
         settings: Returns what of log, metrics and traces is set, and where.
@@ -117,14 +119,13 @@ class DaemonView:
     runtime: Callable[[], RuntimeInfo]
     plugin: str
     started: int
-    dry_run: bool
     levels: LogLevels
     configuration: Callable[[], ConfigurationStatus]
     reload: Reload
     kubelet: Callable[[], Sequence[KubeletManager]]
-    kubelet_services: Callable[[], Sequence[KubeletUse]] = tuple
+    kubelet_services: Sequence[KubeletUse] = ()
     verification: Callable[[], Verification | None] = _none
-    checkpoints: Callable[[], Checkpoints | None] = _none
+    checkpoints: Checkpoints | None = None
     host: Reconciler[HostSettings] | None = None
     parts: Callable[[], Sequence[Part]] = tuple
     settings: Callable[[], Sequence[Setting]] = tuple

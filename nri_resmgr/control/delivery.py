@@ -37,7 +37,7 @@ def deliveries_of(daemon: DaemonView) -> JsonObject:
     counts = delivery.counts
     by = "runtime" if counts is None else "cgroup"
     return {
-        "by": "none" if daemon.dry_run else by,
+        "by": "none" if daemon.policy.options.dry_run else by,
         "why": delivery.problem,
         "byRuntime": len(delivery.by_runtime()),
         "writes": counts
@@ -66,7 +66,7 @@ def delivery_of(container: str, daemon: DaemonView) -> JsonObject | None:
     What is in force is not among it: `KernelReader` reads that.
     """
     status = daemon.policy.delivery.status_of(container)
-    if daemon.dry_run or status is None:
+    if daemon.policy.options.dry_run or status is None:
         return None
     writes = daemon.policy.delivery.counts is not None and not status.by_runtime
     return {

@@ -235,7 +235,7 @@ async def _rebalance(daemon: DaemonView, request: HttpRequest) -> HttpReply:
         {
             "apiVersion": API_VERSION,
             "kind": "Rebalanced",
-            "dryRun": dry_run == "1" or daemon.dry_run,
+            "dryRun": dry_run == "1" or daemon.policy.options.dry_run,
             "containers": [reason_of(reason) for reason in decision.reasons],
             "updates": len(decision.updates),
             "pendingUpdates": await _settled(daemon),

@@ -76,11 +76,11 @@ def state_of(daemon: DaemonView) -> JsonObject:
                 "problem": one.problem,
                 "details": one.details(),
             }
-            for one in daemon.kubelet_services()
+            for one in daemon.kubelet_services
         ],
         "cpuClaims": claims_of(daemon.policy),
         "verification": verification_of(daemon.verification()),
-        "checkpoint": _checkpoint(daemon.checkpoints()),
+        "checkpoint": _checkpoint(daemon.checkpoints),
         "parts": [_part(one) for one in daemon.parts() if one.why or one.hangs],
         "host": host_settings_of(daemon, snapshot),
         "exclusivity": exclusivity_of(daemon.policy),
@@ -104,7 +104,7 @@ def _daemon(daemon: DaemonView) -> JsonObject:
         "plugin": daemon.plugin,
         "started": time_text(daemon.started),
         "uptimeSeconds": (time.time_ns() - daemon.started) // _SECOND,
-        "dryRun": daemon.dry_run,
+        "dryRun": daemon.policy.options.dry_run,
         "lastEvent": daemon.history.last,
     }
 

@@ -26,7 +26,7 @@ def zones_of(daemon: DaemonView) -> JsonObject:
     A dry run publishes nothing: containers are not where the policy has them.
     """
     subject, snapshot = daemon.policy, snapshot_of(daemon.policy)
-    use = None if daemon.dry_run else subject.config.node_topology
+    use = None if daemon.policy.options.dry_run else subject.config.node_topology
     machine = snapshot.machine
     single = len(machine.cpu_nodes) == 1 and subject.policy.keeps_to_room
     return {

@@ -3,7 +3,7 @@
 Read `run` first: it reads the input (`state`, `documents`, `memory_kinds`), has the
 policy built (`build`), serves the runtime, and runs the `services` beside it: control
 socket, metrics and health (`insight`), traces, systemd, reconcilers (`targets`),
-verification. `parts` has the objects that they share.
+verification. `parts` has the `Daemon`, which owns the objects that they share.
 
 * State directory: `state` opens and locks it for this process alone;
   `nri_resmgr.checkpoint` writes the checkpoint after decisions and reads it at the

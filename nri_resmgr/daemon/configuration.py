@@ -12,13 +12,7 @@ from typing import Final, TypeAlias
 
 from nri_resmgr.app.background.threads import found_by, in_thread
 from nri_resmgr.app.configuration.acceptance import Rules, keep_nothing
-from nri_resmgr.app.configuration.status import (
-    BUILT_IN,
-    ConfigurationStatus,
-    Document,
-    DocumentSource,
-    Rejection,
-)
+from nri_resmgr.app.configuration.status import BUILT_IN, Document
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.documents import Documents
@@ -104,19 +98,6 @@ class DaemonConfiguration:
             adjustments.begin(self.cluster.first_adjustments())
         for rejected, error in documents.rejected:
             self._configuration.reject(rejected, error)
-
-    @property
-    def status(self) -> ConfigurationStatus:
-        """The document in force, and the last rejected one."""
-        return self._configuration.status
-
-    def on_rejection(self, callback: Callable[[Rejection], None]) -> None:
-        """Call *callback* with each rejected document from now on."""
-        self._configuration.on_rejection(callback)
-
-    def offer(self, text: str, source: DocumentSource) -> None:
-        """Offer an external document; see `ActiveConfiguration.offer`."""
-        self._configuration.offer(Document(text, source))
 
     async def reload(self, *, force: bool = False) -> None:
         """Read the file in force, or the spool folder, and put it in force.

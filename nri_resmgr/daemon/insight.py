@@ -36,7 +36,6 @@ from nri_resmgr.control.http import (
     Routes,
     Site,
 )
-from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.log_setup import waiting_lines
 from nri_resmgr.daemon.observability import HttpUse
 from nri_resmgr.daemon.parts import Daemon
@@ -94,7 +93,7 @@ class Insight:
         daemon = self._daemon
         yield from daemon.observers.metrics.series()
         yield from _of_updates(daemon.policy)
-        yield from _of_configuration(daemon.configuration)
+        yield from _of_configuration(daemon)
         left_out = daemon.policy.left_out
         yield single(table.CONFIGURATION_LEFT_OUT, len(left_out))
         if daemon.checkpoint_writer is not None:
@@ -194,13 +193,13 @@ def _of_updates(policy: NodePolicy) -> Iterator[Series]:
     yield single(table.BY_RUNTIME, len(containers))
 
 
-def _of_configuration(configuration: DaemonConfiguration) -> Iterator[Series]:
-    status = configuration.status
+def _of_configuration(daemon: Daemon) -> Iterator[Series]:
+    status = daemon.policy.configuration.status
     yield single(table.GENERATION, status.generation)
     yield single(table.CONFIGURED, status.accepted)
     yield single(table.CONFIGURATION_OK, int(status.error is None))
     yield single(table.CONFIGURATIONS_REJECTED, status.rejected)
-    cluster = configuration.cluster
+    cluster = daemon.configuration.cluster
     judged = cluster.status.configuration if cluster else None
     if judged is not None and judged.would_change is not None:
         yield single(table.WOULD_CHANGE, len(judged.would_change))

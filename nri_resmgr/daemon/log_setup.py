@@ -9,7 +9,8 @@ import os
 import select
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from nri_resmgr.log import Logger, configure_later
@@ -24,6 +25,21 @@ _STDERR: Final = 2
 
 # Empty until the first line is written; with each, whether it is standard error's.
 _threads: Final[list[tuple[LineThread, bool]]] = []
+
+
+@contextmanager
+def log_in_use(options: argparse.Namespace) -> Iterator[None]:
+    """Check the log's flags, and write the waiting lines at the end.
+
+    Raises:
+        BadLevel: See `prepare_log`.
+        UnusableLog: See there.
+    """
+    prepare_log(options)
+    try:
+        yield
+    finally:
+        finish_log()
 
 
 def prepare_log(options: argparse.Namespace) -> None:

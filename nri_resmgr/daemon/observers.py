@@ -6,6 +6,7 @@ import time
 
 from nri_resmgr.app.configuration.status import Rejection
 from nri_resmgr.app.metrics.counters import Metrics
+from nri_resmgr.app.observers.dispatch import notify_each
 from nri_resmgr.app.observers.garbage import keep_present, thaw
 from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.observing.history import History
@@ -18,6 +19,8 @@ from nri_resmgr.stub.runtime_info import RuntimeInfo
 
 class DaemonObservers(Observer):
     """Passes the stub's reports to all observers of sessions.
+
+    The failure of one is logged: it ends no session, and the others see the report.
 
     Attributes:
         started: The start of the process, UNIX nanoseconds.
@@ -60,28 +63,23 @@ class DaemonObservers(Observer):
 
     def registered(self, runtime: RuntimeInfo) -> None:
         """See `Observer.registered`."""
-        for one in self._of_sessions:
-            one.registered(runtime)
+        notify_each(self._of_sessions, lambda one: one.registered(runtime))
 
     def synchronized(self) -> None:
         """See `Observer.synchronized`."""
         keep_present()
-        for one in self._of_sessions:
-            one.synchronized()
+        notify_each(self._of_sessions, lambda one: one.synchronized())
 
     def ended(self, why: str) -> None:
         """See `Observer.ended`."""
         if self.sessions.state is SessionState.SYNCHRONIZED:
             thaw()
-        for one in self._of_sessions:
-            one.ended(why)
+        notify_each(self._of_sessions, lambda one: one.ended(why))
 
     def called(self, method: str) -> None:
         """See `Observer.called`."""
-        for one in self._of_sessions:
-            one.called(method)
+        notify_each(self._of_sessions, lambda one: one.called(method))
 
     def answered(self, method: str, seconds: float, code: int) -> None:
         """See `Observer.answered`."""
-        for one in self._of_sessions:
-            one.answered(method, seconds, code)
+        notify_each(self._of_sessions, lambda one: one.answered(method, seconds, code))

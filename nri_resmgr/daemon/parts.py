@@ -1,4 +1,4 @@
-"""The parts of a daemon: before the policy is built, and once it serves."""
+"""The one object that owns the parts of the daemon."""
 
 from __future__ import annotations
 
@@ -90,8 +90,12 @@ class Reconcilers:
 
 
 @attrs.define(eq=False, repr=False)
-class Startup:
-    """The parts from which the policy is built.
+class Daemon:
+    """Owns the parts of the daemon, from the start of the process to its end.
+
+    It is made before the policy, whose observers are among its parts, and is complete
+    once `build` has added the policy and the stub. The last four parts are set by their
+    services. The control socket reads parts by a `DaemonView`.
 
     Attributes:
         options: The command line.
@@ -102,14 +106,23 @@ class Startup:
         observers: Observers of sessions and decisions.
         recorder: The recorder of ``--record``; None without.
         launched: Whether the runtime started this process.
-        checkpoint_writer: Writes the state; None without state directory.
         reconcilers: Of host settings, RDT groups and block I/O files.
         observability: Log, metrics and traces in force.
+        checkpoint_writer: Writes the state; None without state directory.
         rebalancer: Moves containers to better places periodically.
-        pod_resources: What the kubelet has answered; None where it is not asked.
-        claims_file: Keeps claims of other CPU drivers; None without state directory.
         offers: Extended resources of the node.
         sandboxes: Pins the sandboxes of virtual machines.
+        pod_resources: What the kubelet has answered; None where it is not asked.
+        kubelet_services: The kubelet's sockets.
+        supervisor: Runs all services.
+        control_tried: Set once the control socket listens, or cannot.
+        configuration: Offers documents to the policy; set by `build`.
+        stub: The sessions with the runtime; set by `build`.
+        claims_file: Keeps claims of other CPU drivers; None without state directory.
+        kubelet: The kubelet's conflicting managers at the last check.
+        verification: Compares cgroups with decisions; None where it is off.
+        hotplug: Follows CPUs and memory that come or go; None before it begins.
+        dra: The DRA driver; None while it is not served.
     """
 
     options: argparse.Namespace
@@ -120,22 +133,41 @@ class Startup:
     observers: DaemonObservers
     recorder: Recorder | None = None
     launched: bool = attrs.field(factory=_was_launched)
-    checkpoint_writer: CheckpointWriter | None = attrs.field(init=False)
     reconcilers: Reconcilers = attrs.field(factory=Reconcilers, init=False)
     observability: ObservabilityInForce = attrs.field(init=False)
+    checkpoint_writer: CheckpointWriter | None = attrs.field(init=False)
     rebalancer: Rebalancer = attrs.field(factory=Rebalancer, init=False)
-    pod_resources: PodResources | None = attrs.field(init=False)
-    claims_file: ClaimsFile | None = attrs.field(default=None, init=False)
     offers: NodeOffers = attrs.field(factory=NodeOffers, init=False)
     sandboxes: SandboxPins = attrs.field(factory=SandboxPins, init=False)
+    pod_resources: PodResources | None = attrs.field(init=False)
+    kubelet_services: KubeletServices = attrs.field(init=False)
+    supervisor: Supervisor = attrs.field(init=False)
+    control_tried: asyncio.Event = attrs.field(factory=asyncio.Event, init=False)
+    # The policy is given the parts above.
+    configuration: DaemonConfiguration = attrs.field(init=False)
+    stub: Stub = attrs.field(init=False)
+    claims_file: ClaimsFile | None = attrs.field(default=None, init=False)
+    # Set by their services.
+    kubelet: tuple[KubeletManager, ...] = attrs.field(default=(), init=False)
+    verification: Verification | None = attrs.field(default=None, init=False)
+    hotplug: HotplugFollower | None = attrs.field(default=None, init=False)
+    dra: DraDriver | None = attrs.field(default=None, init=False)
 
     def __attrs_post_init__(self) -> None:
         folder = kubelet_dir(self.options.kubelet_dir)
         self.pod_resources = None if folder is None else PodResources()
+        self.kubelet_services = KubeletServices(folder)
         self.observability = ObservabilityInForce(self.options, self.observers)
         self.checkpoint_writer = (
             None if self.state is None else CheckpointWriter(self.state)
         )
+        # The runtime would not launch it again.
+        self.supervisor = Supervisor(may_end=not self.launched)
+
+    @property
+    def policy(self) -> ResourcePolicy:
+        """The plugin."""
+        return self.configuration.policy
 
     def close(self) -> None:
         """Write the last state, and restore the host."""
@@ -149,60 +181,3 @@ class Startup:
                 stack.callback(self.checkpoint_writer.close)
             if self.claims_file is not None:
                 stack.callback(self.claims_file.close)
-
-
-@attrs.define(eq=False, repr=False)
-class Daemon:
-    """The parts of a registered plugin, for its services.
-
-    Attributes:
-        options: The command line.
-        tree: The host.
-        kinds: The memory kinds set by the operator.
-        policy: The plugin.
-        configuration: Offers documents to the policy.
-        stub: The sessions with the runtime.
-        observers: Observers of sessions and decisions.
-        observability: Log, metrics and traces in force.
-        checkpoint_writer: Writes the state; None without state directory.
-        kubelet: The kubelet's conflicting managers at the last check.
-        kubelet_services: The kubelet's sockets.
-        state: The state directory; None for none.
-        reconcilers: Of host settings, RDT groups and block I/O files.
-        verification: Compares cgroups with decisions; None where it is off.
-        rebalancer: Moves containers to better places periodically.
-        offers: Extended resources of the node.
-        sandboxes: Pins the sandboxes of virtual machines.
-        hotplug: Follows CPUs and memory that come or go; None before it begins.
-        dra: The DRA driver; None while it is not served.
-        pod_resources: What the kubelet has answered; None where it is not asked.
-        claims_file: Keeps claims of other CPU drivers; None without state directory.
-        supervisor: Runs all services.
-        control_tried: Set once the control socket listens, or cannot.
-    """
-
-    options: argparse.Namespace
-    tree: HostTree
-    kinds: MemoryKinds
-    policy: ResourcePolicy
-    configuration: DaemonConfiguration
-    stub: Stub
-    observers: DaemonObservers
-    observability: ObservabilityInForce
-    checkpoint_writer: CheckpointWriter | None = None
-    state: StateDir | None = None
-    reconcilers: Reconcilers = attrs.field(factory=Reconcilers)
-    rebalancer: Rebalancer = attrs.field(factory=Rebalancer)
-    offers: NodeOffers = attrs.field(factory=NodeOffers)
-    sandboxes: SandboxPins = attrs.field(factory=SandboxPins)
-    kubelet: tuple[KubeletManager, ...] = ()
-    kubelet_services: KubeletServices = attrs.field(
-        factory=lambda: KubeletServices(None)
-    )
-    verification: Verification | None = None
-    hotplug: HotplugFollower | None = None
-    dra: DraDriver | None = None
-    pod_resources: PodResources | None = None
-    claims_file: ClaimsFile | None = None
-    supervisor: Supervisor = attrs.field(factory=Supervisor)
-    control_tried: asyncio.Event = attrs.field(factory=asyncio.Event)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.background.threads import imported, in_thread
 from nri_resmgr.app.offers.extended_resources import (
     DEVICE_PLUGIN,
     Amount,
@@ -97,8 +96,7 @@ async def _device_plugins(daemon: Daemon) -> DevicePlugins | None:
         )
         return None
     try:
-        name = "nri_resmgr.kubelet.device_plugin"
-        module = await in_thread(lambda: import_module(name))
+        module = await imported("nri_resmgr.kubelet.device_plugin")
     except ImportError:
         daemon.offers.no_plugins = _NOT_INSTALLED
         log.warning("device-plugin.unavailable", why=_NOT_INSTALLED)

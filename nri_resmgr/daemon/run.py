@@ -10,36 +10,19 @@ from typing import Any, Final
 
 from google.protobuf.internal import api_implementation
 
-from nri_resmgr.app.background.supervisor import Supervisor
-from nri_resmgr.app.plugin.reduced import reduced_container, reduced_pod
-from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.daemon.build import build
-from nri_resmgr.daemon.configuration import DaemonConfiguration
-from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
-from nri_resmgr.daemon.kubelet import KubeletServices
-from nri_resmgr.daemon.log_setup import (
-    finish_log,
-    follow_debug_signal,
-    prepare_log,
-)
+from nri_resmgr.daemon.log_setup import follow_debug_signal, log_in_use
 from nri_resmgr.daemon.memory_kinds import read_memory_kinds
 from nri_resmgr.daemon.observers import DaemonObservers
-from nri_resmgr.daemon.parts import Daemon, Startup
+from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.services import serve_beside
 from nri_resmgr.daemon.state import open_state, reset
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.kubelet.sockets import kubelet_dir
 from nri_resmgr.log import Logger
 from nri_resmgr.process.endpoint import read_endpoint
-from nri_resmgr.stub import (
-    Stub,
-    StubOptions,
-    UnsolicitedUpdates,
-    run_until_signal,
-)
+from nri_resmgr.stub import Stub, run_until_signal
 from nri_resmgr.stub.errors import SessionError
-from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE
 
 log = Logger(__name__)
 
@@ -62,11 +45,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         ResmgrError: Bad input, or the node cannot be served.
     """
-    prepare_log(options)
-    try:
+    with log_in_use(options):
         return _run(options)
-    finally:
-        finish_log()
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -83,16 +63,16 @@ def _run(options: argparse.Namespace) -> int:
         traces=_check_insight_flags(options),
     )
     machine = read_machine(tree, kinds)
-    startup = Startup(options, tree, kinds, machine, state, observers)
+    daemon = Daemon(options, tree, kinds, machine, state, observers)
     if options.record:
         # Late: on the start path, and few starts record.
         from nri_resmgr.recordings.recorder import open_recording
 
-        startup.recorder = open_recording(options, startup.machine)
-    configuration = build(startup)
+        daemon.recorder = open_recording(options, machine)
+    build(daemon)
     with asyncio.Runner() as runner:
         runner.get_loop()  # fails without a descriptor: before there is a coroutine
-        runner.run(_serve(startup, configuration))
+        runner.run(_serve(daemon))
     return 0
 
 
@@ -121,26 +101,24 @@ def _check_insight_flags(options: argparse.Namespace) -> bool:
     )
 
 
-async def _serve(startup: Startup, configuration: DaemonConfiguration) -> None:
+async def _serve(daemon: Daemon) -> None:
     try:
-        stub = _stub_of(startup, configuration)
-        configuration.policy.use_update_sender(stub.updates)
         follow_debug_signal()
         asyncio.get_running_loop().set_exception_handler(LoopFaults())
-        beside = asyncio.create_task(_serve_beside(startup, configuration, stub))
-        beside.add_done_callback(lambda _: _stop_if_lost(beside, stub))
+        beside = asyncio.create_task(_serve_beside(daemon))
+        beside.add_done_callback(lambda _: _stop_if_lost(beside, daemon.stub))
         try:
-            await run_until_signal(stub)
+            await run_until_signal(daemon.stub)
         finally:
             beside.cancel()
         if _is_lost(beside):
             beside.result()
     finally:
         try:
-            configuration.policy.observers.finish()
-            startup.close()
+            daemon.policy.observers.finish()
+            daemon.close()
         finally:
-            configuration.close()
+            daemon.configuration.close()
 
 
 def _is_lost(beside: asyncio.Task[None]) -> bool:
@@ -168,57 +146,9 @@ class LoopFaults:
         log.error("loop.failed", why=why, exc_info=context.get("exception"))
 
 
-def _stub_of(startup: Startup, configuration: DaemonConfiguration) -> Stub:
-    options = startup.options
-    name, index = options.nri_plugin_name, options.nri_plugin_index
-    if not os.environ.keys() & {NAME_VARIABLE, INDEX_VARIABLE}:
-        # A runtime that launches a plugin sets its name.
-        name = DEFAULT_NAME if name is None else name
-        index = DEFAULT_INDEX if index is None else index
-    return Stub.from_environment(
-        configuration.policy,
-        name=name,
-        index=index,
-        socket=options.nri_socket,
-        options=StubOptions(
-            status_of=status_of,
-            unsolicited_updates=UnsolicitedUpdates(options.unsolicited_updates),
-            observer=startup.observers,
-            on_message=startup.recorder.tap if startup.recorder else None,
-            reduce_pod=reduced_pod,
-            reduce_container=reduced_container,
-            waits_for_runtime=options.wait_for_runtime,
-        ),
-    )
-
-
-async def _serve_beside(
-    startup: Startup, configuration: DaemonConfiguration, stub: Stub
-) -> None:
+async def _serve_beside(daemon: Daemon) -> None:
     try:
-        await stub.begun()
+        await daemon.stub.begun()
     except SessionError:
         return  # `run_until_signal` raises the reason
-    await serve_beside(
-        Daemon(
-            options=startup.options,
-            tree=startup.tree,
-            kinds=startup.kinds,
-            policy=configuration.policy,
-            configuration=configuration,
-            stub=stub,
-            observers=startup.observers,
-            observability=startup.observability,
-            rebalancer=startup.rebalancer,
-            offers=startup.offers,
-            sandboxes=startup.sandboxes,
-            checkpoint_writer=startup.checkpoint_writer,
-            state=startup.state,
-            reconcilers=startup.reconcilers,
-            kubelet_services=KubeletServices(kubelet_dir(startup.options.kubelet_dir)),
-            pod_resources=startup.pod_resources,
-            claims_file=startup.claims_file,
-            # The runtime would not launch it again.
-            supervisor=Supervisor(may_end=not startup.launched),
-        )
-    )
+    await serve_beside(daemon)

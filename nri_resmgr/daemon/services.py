@@ -10,7 +10,6 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from typing import Final, TypeAlias
 
 import msgspec
@@ -18,10 +17,11 @@ import msgspec
 from nri_resmgr.app.background.hotplug import HotplugFollower
 from nri_resmgr.app.background.periodic import until_tick
 from nri_resmgr.app.background.supervisor import Part
-from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.background.threads import imported, in_thread
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.daemon.kubelet import NOT_INSTALLED
+from nri_resmgr.daemon.late_imports import import_late
 from nri_resmgr.daemon.observability import HttpUse, TraceUse
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.targets import (
@@ -91,6 +91,14 @@ async def checkpoint(daemon: Daemon) -> None:
         await daemon.checkpoint_writer.run()
 
 
+async def late_imports(daemon: Daemon) -> None:
+    """Import what annotations of new pods may need, once no start waits for it."""
+    history, sessions = daemon.observers.history, daemon.observers.sessions
+    while not sessions.is_synchronized:
+        await history.more(history.last)
+    await import_late()
+
+
 async def hotplug(daemon: Daemon) -> None:
     """Follow the hotplug of CPUs and memory."""
     if daemon.hotplug is None:
@@ -121,9 +129,8 @@ async def control(daemon: Daemon) -> None:
     """Serve the control socket."""
     try:
         if path := daemon.options.control_socket:
-            # Requests do not need it; imported in a thread, because they go first.
-            module = "nri_resmgr.daemon.control"
-            served = await in_thread(lambda: import_module(module))
+            # Late: no request needs it.
+            served = await imported("nri_resmgr.daemon.control")
             await served.serve_control(daemon, path)
     finally:
         daemon.control_tried.set()
@@ -133,7 +140,7 @@ async def probes(daemon: Daemon) -> None:
     """Serve liveness and readiness, apart from the metrics."""
     if daemon.options.health_endpoint:
         # As for `insight`.
-        served = await in_thread(lambda: import_module("nri_resmgr.daemon.probes"))
+        served = await imported("nri_resmgr.daemon.probes")
         await served.serve_daemon_probes(daemon)
 
 
@@ -141,8 +148,8 @@ async def insight(daemon: Daemon) -> None:
     """Serve metrics."""
 
     async def serve(use: HttpUse) -> None:
-        # Off by default, and half a megabyte; requests go first.
-        served = await in_thread(lambda: import_module("nri_resmgr.daemon.insight"))
+        # Off by default, and half a megabyte.
+        served = await imported("nri_resmgr.daemon.insight")
         await served.serve_insight(daemon, use)
 
     await daemon.observability.follow(lambda present: present.http, serve)
@@ -208,8 +215,7 @@ async def pods_api(daemon: Daemon) -> None:
     """Follow the kubelet's pods, whose requests are exact."""
     if (connection := await daemon.kubelet_services.pods_api.connect()) is not None:
         # As for `insight`: grpclib, where the kubelet has the socket.
-        module = "nri_resmgr.daemon.pods_api"
-        served = await in_thread(lambda: import_module(module))
+        served = await imported("nri_resmgr.daemon.pods_api")
         await served.follow_pods(daemon, connection)
 
 
@@ -230,7 +236,7 @@ async def dra(daemon: Daemon) -> None:
         await history.more(history.last)
     try:
         # Off by default, and needs the extra "kubelet".
-        served = await in_thread(lambda: import_module("nri_resmgr.daemon.dra"))
+        served = await imported("nri_resmgr.daemon.dra")
     except ImportError:
         log.error("dra.unavailable", why=NOT_INSTALLED)
         return
@@ -248,8 +254,7 @@ async def pod_resources(daemon: Daemon) -> None:
     if (connection := await use.connect()) is not None:
         use.details = book.summary
         # An optional dependency, imported by now for the connection.
-        name = "nri_resmgr.kubelet.pod_resources_client"
-        module = await in_thread(lambda: import_module(name))
+        module = await imported("nri_resmgr.kubelet.pod_resources_client")
         await module.PodResourcesClient(connection, book).run()
 
 
@@ -264,8 +269,7 @@ async def verification(daemon: Daemon) -> None:
     # The decisions of a dry run are not applied.
     if daemon.options.verify_interval and not daemon.options.dry_run:
         # As for `control`.
-        module = "nri_resmgr.daemon.verification"
-        served = await in_thread(lambda: import_module(module))
+        served = await imported("nri_resmgr.daemon.verification")
         await served.verify(daemon)
 
 
@@ -313,8 +317,8 @@ async def publishing(daemon: Daemon) -> None:
         daemon.offers.changed.clear()
         await daemon.offers.changed.wait()
     # As for `control`; few nodes publish anything.
-    module = "nri_resmgr.daemon.publishing"
-    await (await in_thread(lambda: import_module(module))).publish(daemon)
+    published = await imported("nri_resmgr.daemon.publishing")
+    await published.publish(daemon)
 
 
 async def host(daemon: Daemon) -> None:
@@ -374,6 +378,11 @@ SERVICES: Final[tuple[Service, ...]] = (
     Service(
         units,
         "a daemon-reload of systemd brings old CPUs of running containers back",
+        is_essential=False,
+    ),
+    Service(
+        late_imports,
+        "the first request with annotations imports what reads them",
         is_essential=False,
     ),
     Service(hotplug, "the CPUs and memory of the last poll are used"),

@@ -1,15 +1,13 @@
 """Targets that the daemon reconciles: host settings, RDT groups, files of containers.
 
-The appliers are imported late, and in a thread: few nodes need any, and an import takes
-as long as fifty requests, which go first.
+The appliers are imported late: few nodes need any.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.background.threads import imported, in_thread
 from nri_resmgr.app.host_settings.wanted import Wanted, use_in_force
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.knobs.files import WritableHostTree
@@ -67,7 +65,7 @@ class HostTarget(_Target):
 
     async def make_applier(self) -> HostSettings:
         """Import and make the applier."""
-        await in_thread(lambda: import_module("nri_resmgr.app.host_settings.settings"))
+        await imported("nri_resmgr.app.host_settings.settings")
         # Late: few nodes have settings of the host.
         from nri_resmgr.app.host_settings import report, settings
 
@@ -105,7 +103,7 @@ class RdtTarget(_Target):
 
     async def make_applier(self) -> RdtGroups:
         """Import and make the applier."""
-        await in_thread(lambda: import_module("nri_resmgr.app.classes.rdt.groups"))
+        await imported("nri_resmgr.app.classes.rdt.groups")
         # Late: few nodes use RDT classes.
         from nri_resmgr.app.classes.rdt import groups, writer
 
@@ -131,7 +129,7 @@ class BlockIoTarget(_Target):
 
     async def make_applier(self) -> BlockIoFiles:
         """Import and make the applier."""
-        await in_thread(lambda: import_module("nri_resmgr.app.classes.blockio.files"))
+        await imported("nri_resmgr.app.classes.blockio.files")
         # Late: few nodes use block I/O classes.
         from nri_resmgr.app.classes.blockio import files, record
 
@@ -163,8 +161,7 @@ class TopTierTarget(_Target):
 
     async def make_applier(self) -> TopTierLimits:
         """Import and make the applier."""
-        module = "nri_resmgr.app.classes.memory.top_tier"
-        await in_thread(lambda: import_module(module))
+        await imported("nri_resmgr.app.classes.memory.top_tier")
         # Late: few pods have such limits.
         from nri_resmgr.app.classes.memory.top_tier import TopTierLimits
 
@@ -197,8 +194,7 @@ class LimitTarget(_Target):
 
     async def make_applier(self) -> LimitFiles:
         """Import and make the applier."""
-        module = "nri_resmgr.app.classes.limits.files"
-        await in_thread(lambda: import_module(module))
+        await imported("nri_resmgr.app.classes.limits.files")
         # Late: few nodes have adjustments.
         from nri_resmgr.app.classes.limits.files import LimitFiles
 

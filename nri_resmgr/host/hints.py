@@ -6,13 +6,14 @@ import enum
 import posixpath
 import re
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Final, TypeAlias
 
 from nri_resmgr.host.fields import optional_cpus, optional_number
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values import NO_CPUS, NO_NODES, NodeSet
+from nri_resmgr.values import NO_CPUS, NO_NODES, HostError, NodeSet
 
 _DEVICES: Final = "/sys/devices/"
 _CPU_LISTS: Final = ("cpulist", "cpulistaffinity", "local_cpulist", "shared_cpu_list")
@@ -33,6 +34,9 @@ class NodeType(enum.StrEnum):
     CHAR = "char"
 
 
+_Device: TypeAlias = tuple[NodeType, int, int]
+
+
 def device_hints(
     tree: Tree, kind: NodeType, major: int, minor: int
 ) -> tuple[Hint, ...]:
@@ -49,27 +53,60 @@ def device_hints(
 
 
 class DeviceHints:
-    """Caches the hints of devices for `MEMORY` seconds."""
+    """Remembers the hints of devices."""
 
     def __init__(self, tree: Tree, clock: Callable[[], float] = time.monotonic) -> None:
         self._tree = tree
         self._clock = clock
-        self._known: dict[tuple[NodeType, int, int], tuple[Hint, ...]] = {}
+        self._known: dict[_Device, tuple[Hint, ...]] = {}
+        self._used: set[_Device] = set()
         self._since = clock()
 
-    def of(self, kind: NodeType, major: int, minor: int) -> tuple[Hint, ...]:
-        """See `device_hints`.
+    def of(
+        self, kind: NodeType, major: int, minor: int, *, is_due: bool = True
+    ) -> tuple[Hint, ...]:
+        """Return the hints of a device; see `device_hints`.
+
+        Args:
+            kind: Of the device file.
+            major: Its major number.
+            minor: Its minor number.
+            is_due: Whether hints are read again that are older than `MEMORY`.
 
         Raises:
             HostError: A file cannot be read or has an invalid value.
         """
-        if (now := self._clock()) - self._since > MEMORY:
-            self._known.clear()
-            self._since = now
         key = kind, major, minor
+        self._used.add(key)
+        if is_due and self._is_old():
+            self._known, self._since = {}, self._clock()
         if (known := self._known.get(key)) is None:
             known = self._known[key] = device_hints(self._tree, *key)
         return known
+
+    def read_ahead(self, blocks: Iterable[tuple[int, int]] = ()) -> None:
+        """Read what requests may need, as far as it is not known or old; in a thread.
+
+        Args:
+            blocks: Major and minor numbers of block devices, besides the devices that
+                were used since they were read last.
+        """
+        wanted: set[_Device] = {(NodeType.BLOCK, *numbers) for numbers in blocks}
+        is_old, now = self._is_old(), self._clock()
+        # Requests go on meanwhile: they use what was known, and add to it.
+        known = {} if is_old else dict(self._known)
+        if is_old:
+            used, self._used = self._used, set()
+            wanted |= used
+        for key in wanted - known.keys():
+            with suppress(HostError):  # it is reported where a container has it
+                known[key] = device_hints(self._tree, *key)
+        self._known = known
+        if is_old:
+            self._since = now
+
+    def _is_old(self) -> bool:
+        return self._clock() - self._since > MEMORY
 
 
 def path_hint(tree: Tree, path: str) -> Hint | None:

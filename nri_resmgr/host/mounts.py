@@ -6,6 +6,8 @@ import os
 import posixpath
 import re
 import select
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -60,17 +62,7 @@ class MountTable:
             UnreadableHostFile: The table cannot be read.
             BadHostFile: Its content is invalid.
         """
-        devices = self._current()
-        at = _as_listed(path)
-        while at not in devices and at != "/":
-            at = at[: at.rfind("/")] or "/"
-        number = devices.get(at, "0:0")
-        match = re.fullmatch(_NUMBER, number, re.ASCII)
-        if match is None:
-            raise BadHostFile(_TABLE, f"not the number of a device: {number!r:.40}")
-        major, minor = map(int, match.groups())
-        # Major 0 stands for file systems without a device of their own.
-        return (major, minor) if major else None
+        return device_below(self.current(), path)
 
     def close(self) -> None:
         """Close the table; it is opened again when needed."""
@@ -78,7 +70,12 @@ class MountTable:
             os.close(self._fd)
         self._fd, self._poll, self._devices = -1, None, None
 
-    def _current(self) -> dict[str, str]:
+    def current(self) -> Mapping[str, str]:
+        """Return the numbers of all mounted devices, by mount point as in the table.
+
+        Raises:
+            UnreadableHostFile: The table cannot be read.
+        """
         # Poll first: a change between poll and read is reported by the next poll.
         changed = self._has_changed()
         if self._devices is None or changed:
@@ -99,6 +96,41 @@ class MountTable:
         self._poll = select.poll()
         self._poll.register(self._fd, select.POLLPRI | select.POLLERR)
         return True
+
+
+def device_below(mounts: Mapping[str, str], path: str) -> tuple[int, int] | None:
+    """Return the device of a path; see `MountTable.device_of`.
+
+    Args:
+        mounts: As `MountTable.current` returned it.
+        path: A path of the host.
+
+    Raises:
+        BadHostFile: Its number in the table is invalid.
+    """
+    at = _as_listed(path)
+    while at not in mounts and at != "/":
+        at = at[: at.rfind("/")] or "/"
+    return _numbers(mounts.get(at, "0:0"))
+
+
+def devices_in(mounts: Mapping[str, str]) -> set[tuple[int, int]]:
+    """Return all block devices of a table; invalid numbers are left out."""
+    found = set()
+    for number in set(mounts.values()):
+        with suppress(BadHostFile):  # it is reported where a path is below it
+            if device := _numbers(number):
+                found.add(device)
+    return found
+
+
+def _numbers(text: str) -> tuple[int, int] | None:
+    match = re.fullmatch(_NUMBER, text, re.ASCII)
+    if match is None:
+        raise BadHostFile(_TABLE, f"not the number of a device: {text!r:.40}")
+    major, minor = map(int, match.groups())
+    # Major 0 stands for file systems without a device of their own.
+    return (major, minor) if major else None
 
 
 def _as_listed(path: str) -> str:

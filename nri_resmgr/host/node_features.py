@@ -45,7 +45,7 @@ def write_features(root: str, text: str) -> None:
         if not text:
             path.unlink(missing_ok=True)
             return
-        with suppress(OSError):
+        with suppress(OSError):  # it is written again
             if has_text(path, text):
                 return
         new.write_text(text)

@@ -56,6 +56,15 @@ class ResourceFiles:
         """Return the path of a container's folder, which need not exist."""
         return f"{self._run_dir}/{_CONTAINERS}/{container}"
 
+    def prepare(self) -> None:
+        """Create the folder of all containers, and open it, before one needs it.
+
+        Raises:
+            ResourceFileUnwritable: It cannot be created, or is not safe.
+        """
+        with _as_unwritable(self.folder_of("")):
+            self._folders()
+
     def make(self, container: str) -> bool:
         """Create a container's folder, or check the present one; return if it is new.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
@@ -186,9 +186,27 @@ def of_other_pods(
     return {slot: value for slot, value in slots.items() if slot[0] != pod}
 
 
-def gone_since(ledger: Ledger, event: Synchronized) -> Iterator[ContainerSpec]:
-    """Yield known containers with a slot that the runtime no longer lists."""
-    there = {spec.id for spec in event.specs}
+def former_places_since(
+    former: Mapping[tuple[str, str], Value],
+    ledger: Ledger,
+    event: Synchronized,
+    place_of: Callable[[str], Value | None],
+) -> dict[tuple[str, str], Value]:
+    """Return the former places that a synchronization leaves, by slot.
+
+    Added are those of containers that have gone meanwhile, and dropped those of pods
+    that have.
+
+    Args:
+        former: The former places until now, by slot.
+        ledger: The containers until now.
+        event: Has the running containers.
+        place_of: Returns the place of a container of the ledger; None if it has none
+            to which a successor could return.
+    """
+    places, running = dict(former), {spec.id for spec in event.specs}
     for key, entry in ledger.entries.items():
-        if entry.spec.slot and key not in there:
-            yield entry.spec
+        spec = entry.spec
+        if spec.slot and key not in running and (place := place_of(key)) is not None:
+            places[spec.pod, spec.slot] = place
+    return of_pods_there(places, event)

@@ -178,6 +178,9 @@ class InProcessNode:
         """Return the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self.hints.get(container.id, ()), machine)
 
+    def pods_come(self) -> None:
+        """Do nothing: hints are given."""
+
     def _make_plugin(self) -> ResourcePolicy:
         plugin_options = PluginOptions(timers=self.clock.timers, hints=self)
         config, observers = self._config_of(self._document), (self.notes,)

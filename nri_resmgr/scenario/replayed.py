@@ -171,6 +171,9 @@ class ReplayedPlugin(DecisionObserver):
         """Return the hints of a container; see `PluginOptions.hints`."""
         return complete_hints(self._hints.get(container.id, ()), machine)
 
+    def pods_come(self) -> None:
+        """Do nothing: hints are given."""
+
     def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Keep reasons and updates."""
         self.updates[type(event).__name__] = decision.updates

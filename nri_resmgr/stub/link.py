@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, cast
+from typing import ClassVar, Final, cast
 
 from google.protobuf.message import DecodeError, Message
 
@@ -44,7 +44,10 @@ class Link(asyncio.BufferedProtocol):
     Attributes:
         closed: Done when the connection has ended; its result is the reason, None
             for a plain end of file.
+        write_stall: Seconds that the peer may leave its messages unread.
     """
+
+    write_stall: ClassVar[float] = WRITE_STALL
 
     def __init__(self, trunk: Trunk, on_call: Callable[[Call], None]) -> None:
         self._trunk = trunk
@@ -178,7 +181,7 @@ class Link(asyncio.BufferedProtocol):
         """Read no more calls while the peer does not read the answers."""
         if self._transport is not None:
             self._transport.pause_reading()
-        self._stalled = self._loop.call_later(WRITE_STALL, self._abort)
+        self._stalled = self._loop.call_later(self.write_stall, self._give_up)
 
     def resume_writing(self) -> None:
         """Read calls again; called by asyncio."""
@@ -188,6 +191,10 @@ class Link(asyncio.BufferedProtocol):
         self._stalled = None
         if self._transport is not None and not self._transport.is_closing():
             self._transport.resume_reading()
+
+    def _give_up(self) -> None:
+        self._fault = f"the peer has not read its messages for {self.write_stall:g} s"
+        self._abort()
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None and not self._transport.is_closing():

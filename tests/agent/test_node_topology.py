@@ -10,6 +10,7 @@ from typing import Any, Final
 import jsonschema
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from nri_resmgr.agent.node_topology import topology_of
 from nri_resmgr.agent.zones import Zones
@@ -244,5 +245,5 @@ def test_nothing_is_published_without_a_wish_or_in_a_dry_run() -> None:
     assert zones_of(parts.daemon)["publish"] is None
     parts = parts_of("StaticPolicy", "1s1n4c1t")
     assert zones_of(parts.daemon)["publish"] is not None
-    parts.daemon.dry_run = True
+    parts.policy.options = replace(parts.policy.options, dry_run=True)
     assert zones_of(parts.daemon)["publish"] is None

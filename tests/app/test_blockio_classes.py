@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import CreateResult
 from nri_resmgr.testing.errors import PluginRefused
 from nri_resmgr.testing.resctrl import Faults
@@ -92,6 +94,19 @@ async def test_what_a_container_is_created_with(
 ) -> None:
     async with running_rig(tmp_path, spec) as rig:
         assert sent(await rig.create("c0", annotations)) == expected
+
+
+async def test_what_a_container_has_is_noted_once_the_reply_is_out(
+    tmp_path: Path,
+) -> None:
+    async with running_rig(tmp_path, document()) as rig:
+        plugin, noted = rig.node.plugin, rig.node.plugin.class_hosts.blockio
+        plugin.create_container(Pod(id="p", annotations=SLOW), Container(id="c0"))
+        before = dict(noted.applied)
+        await asyncio.sleep(0)
+
+        assert before == {}
+        assert noted.applied == {"c0": {"io.weight": ("405",)}}
 
 
 async def test_an_unknown_class_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -23,6 +26,7 @@ from nri_resmgr.topology.hint_options import (
 from nri_resmgr.topology.hints import Hint, pod_resource_hints
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
+from tests.waiting import until
 
 #  node 0: CPUs 0-3     node 1: CPUs 4-7
 MACHINE = parse_spec("1s2n4c1t")
@@ -209,3 +213,60 @@ def test_a_place_that_cannot_be_read_is_an_error_where_hints_are_strict(
 
     with pytest.raises(BadHostFile, match="numa_node"):
         ContainerHints(HostTree(host)).of(BOTH, MACHINE, strict=True)
+
+
+TABLE = "proc/1/mountinfo"
+
+
+def test_the_table_of_mounts_is_read_when_pods_come(host: Path) -> None:
+    text = (host / TABLE).read_text()
+    (host / TABLE).unlink()
+    finder, asked = ContainerHints(HostTree(host)), container((DATA,))
+    found = [finder.of(asked, MACHINE)]
+    (host / TABLE).write_text(text)
+    found.append(finder.of(asked, MACHINE))
+    finder.pods_come()
+    found.append(finder.of(asked, MACHINE))
+
+    assert found == [(), (), (NEAR_DISK,)]
+
+
+def threads() -> set[Path]:
+    return set(Path("/proc/self/task").iterdir())
+
+
+async def test_it_is_read_in_a_thread_once_the_reply_is_out(host: Path) -> None:
+    finder, before = ContainerHints(HostTree(host)), threads()
+    finder.pods_come()
+    await asyncio.sleep(0)
+    await until(lambda: threads() <= before)
+    shutil.rmtree(host)
+
+    assert finder.of(container((DATA,)), MACHINE) == (NEAR_DISK,)
+
+
+async def opened(fifo: Path) -> int:
+    """Open a FIFO once something reads it."""
+    while True:
+        try:
+            return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nothing does yet
+            await asyncio.sleep(0.01)
+
+
+async def test_hints_do_not_wait_for_a_disk_that_does_not_answer(host: Path) -> None:
+    slow = host / "sys/devices/pci2/slow"
+    slow.mkdir(parents=True)
+    os.mkfifo(slow / "numa_node")
+    (host / "sys/dev/block/8:2").symlink_to("../../../sys/devices/pci2/slow")
+    with (host / TABLE).open("a") as table:
+        table.write("3 1 8:2 / /slow rw - ext4 d rw\n")
+    finder = ContainerHints(HostTree(host))
+    finder.pods_come()
+    fifo = await opened(slow / "numa_node")
+    # The thread waits for the rest of the file.
+    finder.pods_come()
+    hints = finder.of(container((DATA,)), MACHINE)
+    os.close(fifo)
+
+    assert hints == (NEAR_DISK,)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 import pytest
+from structlog.testing import capture_logs
 
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, PctPriority
 from nri_resmgr.classes.irq.requests import BalloonCpus, IrqMode, IrqRule
@@ -16,6 +18,7 @@ from nri_resmgr.classes.isolation.requests import (
     IsolationRequest,
 )
 from nri_resmgr.config.cpu_classes import CpuClassUse
+from nri_resmgr.host.irqbalance import MARK as IRQBALANCE_RECORD
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.values import CpuSet, KiloHertz
 from tests.app.host_rig import NOTHING, Host, host, quiet, wish
@@ -86,6 +89,27 @@ async def test_irqbalance_is_sent_what_is_ours_and_what_it_may_do() -> None:
         assert (drift, mended) == ({NIC}, "3")
         assert balancer.requests[-1] == "settings ban irqs NONE"
         assert some.changed() == {}
+
+
+def replace_by_folder(file: Path) -> None:
+    """Replace a file by a folder, which cannot be read as one."""
+    file.unlink()
+    file.mkdir()
+
+
+async def test_a_restore_that_is_not_completed_is_logged() -> None:
+    with balanced() as (some, _), capture_logs() as lines:
+        await some.follow(quiet("3", wish("3", ("*eth0*",))))
+        record = Path(some.state.path, IRQBALANCE_RECORD)
+        replace_by_folder(record)
+        some.reconciler.close()
+
+        assert some.changed() == {}
+    (line,) = [one for one in lines if one["log_level"] == "error"]
+    assert (line["event"], line["why"]) == (
+        "host.not-restored",
+        f"{record} is no regular file; remove {record}",
+    )
 
 
 @pytest.mark.parametrize(

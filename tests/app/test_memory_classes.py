@@ -162,6 +162,15 @@ async def test_what_cannot_be_had_is_refused_and_nothing_is_left_behind(
     assert (found.value.message, left) == (sentence, [])
 
 
+async def test_a_resource_that_is_counted_later_is_found(folder: Path) -> None:
+    async with running_node(folder, MACHINE, SPEC) as node:
+        capacity = folder / "host/sys/fs/cgroup/misc.capacity"
+        capacity.write_text(f"{capacity.read_text()}tdx 5\n")
+        created = await node.run("web", 2, {MISC: "tdx 1"})
+
+    assert unified(created) == {"misc.max": "tdx 1"}
+
+
 async def test_nodes_that_its_place_does_not_have_are_refused(folder: Path) -> None:
     # One node is filled, so that the other one is its place.
     async with running_node(folder, MACHINE, SPEC) as node:

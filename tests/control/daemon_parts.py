@@ -133,7 +133,6 @@ def daemon_view(policy: ResourcePolicy, history: History, **more: Any) -> Daemon
         "kubelet": tuple,
         "plugin": "90-resource-policy",
         "started": BEGIN,
-        "dry_run": False,
         "levels": LogLevels(),
         "configuration": lambda: STATUS,
         "reload": reload,

@@ -23,7 +23,7 @@ class Kept:
 
 
 async def test_how_writing_the_state_goes_is_reported(tmp_path: Path) -> None:
-    async with asking(make_parts(checkpoints=Kept), tmp_path) as client:
+    async with asking(make_parts(checkpoints=Kept()), tmp_path) as client:
         state = await ask(client, "/v1/state")
 
     reported = {

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from nri_resmgr.app.configuration.acceptance import Rules
-from nri_resmgr.app.configuration.status import Document
+from nri_resmgr.app.configuration.status import ConfigurationStatus, Document
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.config import PolicyConfig
@@ -78,6 +78,10 @@ def begun(
 def hand_over(to: DaemonConfiguration, text: str) -> None:
     """Do as a runtime with a text for us; must not raise."""
     to.policy.configure(Configuration(text, RuntimeInfo()))
+
+
+def status_of(configuration: DaemonConfiguration) -> ConfigurationStatus:
+    return configuration.policy.configuration.status
 
 
 def reserved(of: DaemonConfiguration) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.daemon.observers import DaemonObservers
+from nri_resmgr.daemon.parts import Daemon, Reconcilers
 from tests.control.daemon_parts import Parts
 
 WHY = "nothing is applied since a fault, ZeroDivisionError: by chance"
@@ -25,11 +26,17 @@ class Faulty:
         return ()
 
 
-def faulty_daemon(parts: Parts, state: Faulty | None = None, **more: Any) -> Daemon:
+def faulty_daemon(parts: Parts, state: Any, reconcilers: Reconcilers) -> Daemon:
     """Make one; it has a faulty host."""
-    options = Namespace(verify_interval=0.0, verify_repair="no", dry_run=True)
-    made: dict[str, Any] = dict.fromkeys(("kinds", "configuration", "stub"))
-    made |= {"options": options, "tree": Faulty(), "policy": parts.policy}
-    made |= {"observers": Namespace(history=parts.history), "state": state}
-    made |= {"observability": None}
-    return Daemon(**(made | more))
+    options = Namespace(
+        verify_interval=0.0, verify_repair="no", dry_run=True, kubelet_dir=""
+    )
+    observers = DaemonObservers(counts=False, traces=False)
+    observers.history = parts.history
+    host: Any = Faulty()
+    machine = parts.policy.machine
+    daemon = Daemon(options, host, {}, machine, state, observers)
+    daemon.reconcilers = reconcilers
+    configuration: Any = Namespace(policy=parts.policy)
+    daemon.configuration = configuration
+    return daemon

@@ -234,3 +234,50 @@ async def test_a_write_that_fails_is_no_written_state(
     come(policy, "a")
     with pytest.raises(StateNotWritten):
         await keeper.written(30)
+
+
+class Unwritable(str):
+    """A name of which no line can be made."""
+
+    __slots__ = ()
+
+
+async def test_a_fault_while_lines_are_made_is_counted_and_passes(
+    node: Node, state: StateDir
+) -> None:
+    policy, keeper = node(state)
+    policy.synchronize([], [])
+    come(policy, "a")
+    await keeper.written(30)
+    faulty = Pod(id="q", name=Unwritable("q"), uid="u")
+    with capture_logs() as lines:
+        policy.create_container(faulty, Container(id="b", name="b"))
+        with pytest.raises(StateNotWritten):
+            await keeper.written(30)
+        counted, was_failing, kept = keeper.failures, keeper.is_failing, kept_in(state)
+        policy.remove_container(faulty, Container(id="b", name="b"))
+        come(policy, "c")
+        await until(lambda: kept_in(state) == ["a", "c"])
+
+    assert counted > 0
+    assert (was_failing, keeper.is_failing, kept) == (True, False, ["a"])
+    (failed,) = [one for one in lines if one["event"] == "part.failed"]
+    assert failed["part"] == "checkpoint"
+    assert failed["why"].startswith("NotImplementedError: ")
+
+
+async def test_a_fault_while_the_last_lines_are_made_is_logged_and_counted(
+    node: Node, state: StateDir
+) -> None:
+    policy, keeper = node(state)
+    policy.synchronize([], [])
+    await keeper.written(30)
+    before = keeper.failures
+    policy.create_container(
+        Pod(id="q", name=Unwritable("q"), uid="u"), Container(id="b", name="b")
+    )
+    with capture_logs() as lines:
+        keeper.close()
+
+    assert keeper.failures == before + 1
+    assert [one["event"] for one in lines] == ["state.not-written"]

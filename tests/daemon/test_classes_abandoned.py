@@ -48,7 +48,7 @@ async def test_a_fault_is_reported(kind: str, service: Service) -> None:
         synchronized = Synchronized((), pods=frozenset())
         one.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
-        await service(faulty_daemon(parts, Faulty(), reconcilers=reconcilers))
+        await service(faulty_daemon(parts, Faulty(), reconcilers))
     found = classes_of(parts.policy)[kind]
 
     assert found["failing"] == [{"what": "service", "why": WHY}]

@@ -31,6 +31,7 @@ from tests.daemon.documents import (
     document,
     hand_over,
     reserved,
+    status_of,
     write,
 )
 from tests.daemon.spooled import hand_over_configuration, put, spool
@@ -76,7 +77,7 @@ def test_the_document_of_the_cluster_counts_from_the_start(
     fallback = write(tmp_path / "fallback.yaml", document(1))
     configuration = begun(None, fallback, spool=folder)
 
-    status, judged = configuration.status, verdict(configuration)
+    status, judged = status_of(configuration), verdict(configuration)
     assert (reserved(configuration), status.source) == ("2", DocumentSource.CLUSTER)
     assert status.name == OBJECT
     assert (judged.verdict, judged.why, judged.gone) == (Verdict.ACCEPTED, "", 0.0)
@@ -139,7 +140,7 @@ async def test_changes_are_followed(folder: Path) -> None:
             await until(partial(has_reserved, configuration, str(number)))
 
     assert verdict(configuration).object.generation == 3
-    assert configuration.status.rejected == 0
+    assert status_of(configuration).rejected == 0
 
 
 @pytest.mark.slow
@@ -185,7 +186,7 @@ async def test_an_invalid_document_leaves_the_old_one_in_force(
         assert found.why == f"{path}: {found.mistakes[0].why}"
     last = verdict(configuration)
     assert (last.verdict, last.mistakes, last.problem) == (Verdict.ACCEPTED, (), "")
-    assert configuration.status.error is None
+    assert status_of(configuration).error is None
 
 
 def test_an_invalid_document_at_the_start_leaves_the_next_source(
@@ -198,7 +199,7 @@ def test_an_invalid_document_at_the_start_leaves_the_next_source(
 
     assert reserved(configuration) == "1"
     assert verdict(configuration).verdict is Verdict.REJECTED
-    error = configuration.status.error
+    error = status_of(configuration).error
     assert error is not None
     assert (error.source, error.name) == (DocumentSource.CLUSTER, OBJECT)
 
@@ -284,8 +285,8 @@ async def test_the_last_accepted_one_counts_at_the_next_start(
     state.remove(CACHE_NAME)  # as --reset-config does
     reset = begun(None, fallback, state, spool=folder)
 
-    assert (reserved(again), again.status.cached) == ("3", True)
-    assert again.status.source is DocumentSource.CLUSTER
+    assert (reserved(again), status_of(again).cached) == ("3", True)
+    assert status_of(again).source is DocumentSource.CLUSTER
     assert reserved(reset) == "1"
 
 
@@ -439,6 +440,6 @@ def test_only_the_cluster_has_dry_runs(tmp_path: Path) -> None:
     configuration = begun()
     hand_over(configuration, tried(1))
 
-    error = configuration.status.error
+    error = status_of(configuration).error
     assert error is not None
     assert error.why.startswith("$.spec.mode: DryRun is for documents of the cluster")

@@ -44,6 +44,7 @@ from tests.daemon.documents import (
     followed,
     hand_over,
     make,
+    status_of,
     write,
 )
 from tests.waiting import until
@@ -90,7 +91,8 @@ def play(node: DaemonConfiguration, number: int, step: Step) -> object:
     with suppress(ResmgrError):
         match what:
             case "text":
-                node.offer(str(which), DocumentSource.RUNTIME)
+                offered = Document(str(which), DocumentSource.RUNTIME)
+                node.policy.configuration.offer(offered)
             case "create":
                 return create(node, str(number), int(which))
             case _:
@@ -112,8 +114,8 @@ def test_what_is_refused_leaves_no_trace(steps: list[Step]) -> None:
     for number, step in enumerate(steps):
         before = node.policy.state
         answer = play(node, number, step)
-        if node.status.rejected > rejected:
-            rejected, error = node.status.rejected, node.status.error
+        if status_of(node).rejected > rejected:
+            rejected, error = status_of(node).rejected, status_of(node).error
             assert error is not None
             losing = step[1] in CAREFUL and "takes exclusive CPUs" in error.why
             assert losing or step[1] in WRONG
@@ -125,16 +127,16 @@ def test_what_is_refused_leaves_no_trace(steps: list[Step]) -> None:
 
         assert known(node) == known(other)
 
-    status, clean = node.status, other.status
+    status, clean = status_of(node), status_of(other)
     assert (status.generation, status.sha256) == (clean.generation, clean.sha256)
 
 
 def test_what_is_in_force_is_reported() -> None:
     node = begun()
-    began = node.status
+    began = status_of(node)
     hand_over(node, document(1))
     hand_over(node, BAD)
-    now = node.status
+    now = status_of(node)
 
     assert now == ConfigurationStatus(
         source=DocumentSource.RUNTIME,
@@ -157,13 +159,13 @@ def test_what_is_in_force_is_reported() -> None:
 def test_the_same_text_again_changes_nothing_but_where_it_is_from() -> None:
     node = begun()
     hand_over(node, document(1))
-    before, state = node.status, node.policy.state
+    before, state = status_of(node), node.policy.state
     hand_over(node, document(1))
     hand_over(node, document(1) + "# a remark\n")
 
     assert node.policy.state is state
-    assert (before.generation, node.status.generation) == (2, 2)
-    assert before.sha256 != node.status.sha256
+    assert (before.generation, status_of(node).generation) == (2, 2)
+    assert before.sha256 != status_of(node).sha256
 
 
 class Calls:
@@ -232,7 +234,7 @@ def test_what_has_placed_nothing_yet_may_be_of_another_kind() -> None:
     node = begun(disable_policy_switch=True)
     hand_over(node, document(1, "BalloonsPolicy"))
 
-    assert node.status.kind == "BalloonsPolicy"
+    assert status_of(node).kind == "BalloonsPolicy"
 
 
 def test_a_restored_node_keeps_its_kind() -> None:
@@ -240,7 +242,9 @@ def test_a_restored_node_keeps_its_kind() -> None:
     node.policy.configuration.set_placing_kind("TopologyAwarePolicy")
     hand_over(node, document(1, "BalloonsPolicy"))
 
-    assert (node.status.source, node.status.rejected) == (DocumentSource.BUILT_IN, 1)
+    status = status_of(node)
+
+    assert (status.source, status.rejected) == (DocumentSource.BUILT_IN, 1)
 
 
 async def live(node: Node, over: asyncio.Event) -> int:
@@ -296,7 +300,7 @@ async def test_a_hundred_swaps_under_load_a_third_of_them_wrong(
         lived = await living
         await node.run("last", 0.1)  # what could not be sent rides on the reply
         await until(lambda: is_settled(node))
-        status = configuration.status
+        status = status_of(configuration)
 
     assert lived > 20
     assert (status.kind, status.error) == ("TopologyAwarePolicy", None)

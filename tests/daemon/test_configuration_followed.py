@@ -26,6 +26,7 @@ from tests.daemon.documents import (
     followed,
     hand_over,
     reserved,
+    status_of,
     write,
 )
 from tests.waiting import until
@@ -34,7 +35,7 @@ pytestmark = pytest.mark.slow  # waits for real timers
 
 
 def why(of: DaemonConfiguration) -> str:
-    error = of.status.error
+    error = status_of(of).error
     return "" if error is None else error.why
 
 
@@ -71,7 +72,7 @@ async def test_a_change_is_followed(
             change(path, document(cpu))
             await until(lambda cpu=cpu: reserved(configuration) == str(cpu))  # type: ignore[misc] # a lambda's default has no type
 
-    status = configuration.status
+    status = status_of(configuration)
     assert (status.source, status.name, status.generation, status.rejected) == (
         *(DocumentSource.FILE, str(path)),
         *(3, 0),
@@ -98,7 +99,7 @@ async def test_a_mounted_config_map_is_followed(tmp_path: Path) -> None:
             mount(tmp_path, str(cpu), document(cpu))
             await until(lambda cpu=cpu: reserved(configuration) == str(cpu))  # type: ignore[misc] # a lambda's default has no type
 
-    assert configuration.status.rejected == 0
+    assert status_of(configuration).rejected == 0
 
 
 async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
@@ -115,7 +116,7 @@ async def test_a_file_that_is_gone_leaves_what_it_said(tmp_path: Path) -> None:
 
     assert gone == ("1", f"cannot read {path}: no such file or directory")
     assert [line["event"] for line in lines] == ["configuration.refused"]
-    assert configuration.status.generation == 1
+    assert status_of(configuration).generation == 1
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ async def test_a_file_is_not_read_while_it_is_written(tmp_path: Path) -> None:
                 await asyncio.sleep(0.003)
         await until(lambda: reserved(configuration) == "2")
 
-    assert configuration.status.rejected == 0
+    assert status_of(configuration).rejected == 0
 
 
 async def test_a_file_that_never_rests_is_read_all_the_same(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ async def test_a_signal_has_it_read_at_once(tmp_path: Path) -> None:
     await until(lambda: reserved(configuration) == "4")
     following.cancel()
 
-    assert configuration.status.generation == 2
+    assert status_of(configuration).generation == 2
 
 
 async def test_a_signal_where_there_is_no_file_is_answered_in_the_log() -> None:
@@ -221,7 +222,7 @@ async def test_reload_reports_what_is_wrong(tmp_path: Path) -> None:
     write(path, document(2))
     await configuration.reload()
 
-    assert (reserved(configuration), configuration.status.rejected) == ("2", 2)
+    assert (reserved(configuration), status_of(configuration).rejected) == ("2", 2)
 
 
 async def test_the_same_reason_is_reported_once(tmp_path: Path) -> None:
@@ -235,7 +236,7 @@ async def test_the_same_reason_is_reported_once(tmp_path: Path) -> None:
         await asyncio.sleep(0)
 
     assert [line["event"] for line in lines] == ["configuration.refused"]
-    assert configuration.status.rejected == 3
+    assert status_of(configuration).rejected == 3
 
 
 async def test_cpus_that_a_cgroup_names_are_read_again(tmp_path: Path) -> None:
@@ -261,7 +262,7 @@ async def test_a_mistake_is_counted_once(tmp_path: Path) -> None:
             await configuration.reload()
         await asyncio.sleep(0.5)  # it was read too soon to be sure of it
 
-    assert configuration.status.rejected == 1
+    assert status_of(configuration).rejected == 1
 
 
 async def test_a_hundred_reloads_at_once_end_with_what_is_there(
@@ -272,7 +273,7 @@ async def test_a_hundred_reloads_at_once_end_with_what_is_there(
     write(path, document(2))
     await asyncio.gather(*(configuration.reload() for _ in range(100)))
 
-    assert (reserved(configuration), configuration.status.generation) == ("2", 2)
+    assert (reserved(configuration), status_of(configuration).generation) == ("2", 2)
 
 
 async def test_a_forced_reload_may_take_cpus_from_containers(tmp_path: Path) -> None:
@@ -288,9 +289,9 @@ async def test_a_forced_reload_may_take_cpus_from_containers(tmp_path: Path) -> 
 
     with pytest.raises(InputError, match="has CPU 1-7 and would have none"):
         await configuration.reload()
-    refused = configuration.status
+    refused = status_of(configuration)
     await configuration.reload(force=True)
 
     assert (refused.text, refused.rejected, refused.generation) == (document(0), 1, 1)
-    accepted = configuration.status
+    accepted = status_of(configuration)
     assert (accepted.text, accepted.error, accepted.generation) == (narrow, None, 2)

@@ -25,6 +25,7 @@ from tests.daemon.documents import (
     document,
     hand_over,
     reserved,
+    status_of,
     write,
 )
 
@@ -120,7 +121,7 @@ async def test_precedence(
     )
     hand_over(configuration, said.get("text", ""))
 
-    assert (configuration.status.source, reserved(configuration)) == (source, cpu)
+    assert (status_of(configuration).source, reserved(configuration)) == (source, cpu)
 
 
 def test_only_one_of_the_two_files_can_be_named(tmp_path: Path) -> None:
@@ -162,11 +163,11 @@ async def test_what_was_accepted_counts_at_the_next_start(state: StateDir) -> No
     hand_over(first, BAD)
     await caching(first)
     second = begun(state=state)
-    status = second.status
+    status = status_of(second)
 
     assert (reserved(second), status.source, status.cached) == ("2", "runtime", True)
     hand_over(second, TEXT)
-    assert (second.status.cached, second.status.generation) == (False, 1)
+    assert (status_of(second).cached, status_of(second).generation) == (False, 1)
 
 
 async def test_nothing_is_cached_beside_a_file(tmp_path: Path, state: StateDir) -> None:
@@ -226,7 +227,7 @@ async def test_a_blank_text(
     await caching(configuration)
 
     assert (reserved(configuration), cached(state)) == after
-    error = configuration.status.error
+    error = status_of(configuration).error
     assert (error is not None) == (said == {"fallback": BAD})
 
 

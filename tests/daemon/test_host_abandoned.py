@@ -40,7 +40,7 @@ async def test_a_fault_is_reported(state: Faulty | None, *, has_begun: bool) -> 
     synchronized = Synchronized((), pods=frozenset())
     reconcilers.host.decided(synchronized, Decision(parts.policy.state, ()))
     with pytest.raises(ZeroDivisionError):
-        await host(faulty_daemon(parts, state, reconcilers=reconcilers))
+        await host(faulty_daemon(parts, state, reconcilers))
     found = host_settings_of(parts.daemon, snapshot_of(parts.daemon.policy))
 
     assert (reconcilers.host.applier is not None) is has_begun

@@ -80,3 +80,25 @@ def test_what_a_device_reported_is_remembered_for_a_while() -> None:
         (Hint(NVME, nodes=NodeSet.of(1)),),
         (Hint(NVME, nodes=NodeSet.of(0)),),
     )
+
+
+def test_what_a_device_reports_is_read_ahead() -> None:
+    files, clock = {f"{NVME}/numa_node": "1", f"{SDA}/numa_node": "0"}, [0.0]
+    links = {"/sys/dev/block/259:0": NVME, "/sys/dev/block/8:1": SDA}
+    hints = DeviceHints(RecordedTree(files=files, links=links), lambda: clock[0])
+
+    def nodes(*numbers: int) -> list[NodeSet]:
+        found = hints.of(NodeType.BLOCK, *numbers, is_due=False)
+        return [one.nodes for one in found]
+
+    # One that a container has had, and one of the table of mounts.
+    assert nodes(259, 0) == [NodeSet.of(1)]
+    hints.read_ahead([(8, 1)])
+    files.update({f"{NVME}/numa_node": "0", f"{SDA}/numa_node": "1"})
+    hints.read_ahead([(8, 1)])
+    assert (nodes(259, 0), nodes(8, 1)) == ([NodeSet.of(1)], [NodeSet.of(0)])
+    clock[0] = MEMORY + 0.1
+    assert nodes(259, 0) == [NodeSet.of(1)]
+    hints.read_ahead([(8, 1)])
+    files.clear()
+    assert (nodes(259, 0), nodes(8, 1)) == ([NodeSet.of(0)], [NodeSet.of(1)])

@@ -204,6 +204,9 @@ class NicAtNode3:
     ) -> tuple[Hint, ...]:
         return complete_hints([Hint("nic", nodes=NodeSet.of(3))], machine)
 
+    def pods_come(self) -> None:
+        """It stays where it is."""
+
 
 async def test_what_the_host_reported_of_devices_is_known_to_a_replay(
     tmp_path: Path,

@@ -91,20 +91,21 @@ from nri_resmgr.cli.main import build_parser
 from nri_resmgr.daemon.build import build
 from nri_resmgr.daemon.log_setup import prepare_log
 from nri_resmgr.daemon.observers import DaemonObservers
-from nri_resmgr.daemon.parts import Startup
+from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log import load
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo
 from nri_resmgr.topology.synthetic import parse_spec
 
-words = ["run", "--state-dir", {state!r}, "--run-dir", {run_dir!r}]
+words = ["run", "--state-dir", {state!r}, "--run-dir", {run_dir!r}, *{more!r}]
 options = build_parser({{}}, "run").parse_args(words)
 prepare_log(options)
 observers = DaemonObservers(counts=True, traces=False)
 tree, machine = HostTree({state!r}), parse_spec("2s8c2t")
-startup = Startup(options, tree, {{}}, machine, None, observers)
-policy = build(startup).policy
+daemon = Daemon(options, tree, {{}}, machine, None, observers)
+build(daemon)
+policy = daemon.policy
 load()
 before = set(sys.modules)
 async def requests():
@@ -132,7 +133,46 @@ spec: {{reservedResources: {{cpu: 1}}}}
 def test_no_request_imports_anything(kind: str, tmp_path: Path) -> None:
     document = DOCUMENT.format(kind=kind) if kind else ""
     code = REQUESTS.format(
-        state=str(tmp_path), run_dir=str(tmp_path / "run"), document=document
+        state=str(tmp_path), run_dir=str(tmp_path / "run"), document=document, more=[]
     )
 
     assert printed(code) == []
+
+
+CLASSES = """
+apiVersion: config.nri/v1alpha1
+kind: TopologyAwarePolicy
+spec:
+  reservedResources: {cpu: 1}
+  isolationAnnotations: true
+  controllableInterrupts: ["*eth*"]
+  schedulingClasses: [{name: batch, policy: batch}]
+  memoryQos: {classes: [{name: bronze, swapLimitRatio: 0.5}]}
+  memoryPolicy: {classes: [{name: near, policy: {mode: MPOL_BIND, nodes: cpu-nodes}}]}
+  control:
+    rdt: {enable: true}
+    blockio: {enable: true, classes: {slow: [{Weight: 50}]}}
+"""
+OF_CLASSES = {
+    "nri_resmgr.app.classes.blockio.setter",
+    "nri_resmgr.app.classes.governors",
+    "nri_resmgr.app.classes.host_scheduling",
+    "nri_resmgr.app.classes.interrupts",
+    "nri_resmgr.app.classes.memory.requests",
+    "nri_resmgr.app.classes.rdt.setter",
+}
+
+
+def test_classes_are_imported_before_the_runtime_connects(tmp_path: Path) -> None:
+    path = tmp_path / "document.yaml"
+    path.write_text(CLASSES)
+    code = REQUESTS.format(
+        state=str(tmp_path / "state"),
+        run_dir=str(tmp_path / "run"),
+        document="",
+        more=["--config-file", str(path)],
+    )
+    known = f"print(*({OF_CLASSES!r} & before))"
+
+    assert printed(code) == []
+    assert set(printed(f"{code}{known}\n")) == OF_CLASSES

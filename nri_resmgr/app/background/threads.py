@@ -16,7 +16,10 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
+from importlib import import_module
 from time import monotonic, sleep
+from types import ModuleType
 from typing import Any, Final, Generic, TypeVar
 
 from nri_resmgr.app.background.periodic import until_tick
@@ -72,6 +75,17 @@ async def in_thread(call: Callable[[], T]) -> T:
         RuntimeError: No thread can be started.
     """
     return await _answer(lambda calls, _: calls.run(call))
+
+
+async def imported(name: str) -> ModuleType:
+    """Import a module in a thread: an import takes as long as fifty requests.
+
+    Requests go first meanwhile. Call it where few nodes need the module, or no request.
+
+    Raises:
+        ImportError: It, or an optional dependency, is not installed.
+    """
+    return await in_thread(partial(import_module, name))
 
 
 async def found_by(poll: Callable[[], T | None], interval: float) -> T:

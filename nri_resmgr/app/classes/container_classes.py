@@ -47,11 +47,15 @@ class ClassContext(msgspec.Struct, frozen=True):
 
 
 class ContainerClasses:
-    """Chooses the setters that concern a container."""
+    """Chooses the setters that concern a container.
+
+    What the configuration needs is imported and read here, before the runtime connects
+    and when another document comes into force: no request waits for it.
+    """
 
     def __init__(self, config: PolicyConfig, context: ClassContext) -> None:
-        self._config = config
         self._context = context
+        self._setters = tuple(_made(config, context))
 
     def of(
         self, pod: Pod, container: Container, spec: ContainerSpec
@@ -69,46 +73,6 @@ class ContainerClasses:
         from nri_resmgr.app.classes.limits.setter import LimitSetter
 
         return LimitSetter(self._context.hosts.limits)
-
-    @cached_property
-    def _setters(self) -> tuple[ClassSetter, ...]:
-        return tuple(self._made())
-
-    def _made(self) -> Iterator[ClassSetter]:
-        config, context = self._config, self._context
-        runtime, machine, tree = context.runtime, context.machine, context.tree
-        # The order counts: of two kinds that set the same file, the first one wins.
-        yield MemorySetter(config, runtime, machine, tree, context.options)
-        yield SchedulingSetter(
-            runtime,
-            config.scheduling_by,
-            tree,
-            # The configurations of some policies have no such classes.
-            has_classes=bool(getattr(config, "scheduling_classes", None)),
-        )
-        if config.interrupts != ("*",) and tree is not None:
-            # Late: few nodes limit which interrupts are placed.
-            from nri_resmgr.app.classes.interrupts import InterruptCheck
-
-            yield InterruptCheck(config.interrupts, tree)
-        is_allowed = config.isolation
-        yield IsolationSetter(context.policy, machine, tree, is_allowed=is_allowed)
-        if context.policy.sets_environment:
-            # Late: few policies set variables of containers.
-            from nri_resmgr.app.classes.environment import EnvironmentSetter
-
-            yield EnvironmentSetter(runtime, context.policy)
-        if config.rdt is not None and config.rdt.assigns:
-            # Late: few nodes use RDT classes.
-            from nri_resmgr.app.classes.rdt.setter import RdtSetter
-
-            yield RdtSetter(config.rdt, runtime, context.policy, context.hosts.rdt)
-        if config.blockio is not None:
-            # Late: few nodes use block I/O classes.
-            from nri_resmgr.app.classes.blockio.setter import BlockIoSetter
-
-            writer = context.hosts.blockio_writer
-            yield BlockIoSetter(config.blockio, context.policy, writer)
 
 
 class ChosenSetters:
@@ -166,3 +130,42 @@ class ChosenSetters:
         if result is before:
             return updates
         return (result, *(one for one in updates if one is not before))
+
+
+def _made(config: PolicyConfig, context: ClassContext) -> Iterator[ClassSetter]:
+    runtime, machine, tree = context.runtime, context.machine, context.tree
+    # The order counts: of two kinds that set the same file, the first one wins.
+    remembered = context.hosts.remembered
+    yield MemorySetter(config, runtime, machine, remembered, context.options)
+    yield SchedulingSetter(
+        runtime,
+        config.scheduling_by,
+        tree,
+        # The configurations of some policies have no such classes.
+        has_classes=bool(getattr(config, "scheduling_classes", None)),
+    )
+    if config.interrupts != ("*",) and (known := context.hosts.interrupts) is not None:
+        # Late: few nodes limit which interrupts are placed.
+        from nri_resmgr.app.classes.interrupts import InterruptCheck
+
+        yield InterruptCheck(config.interrupts, known)
+    governors = context.hosts.governors if config.isolation else None
+    yield IsolationSetter(
+        context.policy, machine, governors, is_allowed=config.isolation
+    )
+    if context.policy.sets_environment:
+        # Late: few policies set variables of containers.
+        from nri_resmgr.app.classes.environment import EnvironmentSetter
+
+        yield EnvironmentSetter(runtime, context.policy)
+    if config.rdt is not None and config.rdt.assigns:
+        # Late: few nodes use RDT classes.
+        from nri_resmgr.app.classes.rdt.setter import RdtSetter
+
+        yield RdtSetter(config.rdt, runtime, context.policy, context.hosts.rdt)
+    if config.blockio is not None:
+        # Late: few nodes use block I/O classes.
+        from nri_resmgr.app.classes.blockio.setter import BlockIoSetter
+
+        writer = context.hosts.blockio_writer
+        yield BlockIoSetter(config.blockio, context.policy, writer)

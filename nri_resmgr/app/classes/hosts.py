@@ -1,25 +1,55 @@
-"""State of RDT and block I/O classes, shared by setters and reconcilers."""
+"""State of the host's classes, shared by setters and reconcilers."""
 
 from __future__ import annotations
 
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from nri_resmgr.host.remembered import RememberedTree
 from nri_resmgr.host.tree import Tree
 
 if TYPE_CHECKING:  # few nodes have classes
     from nri_resmgr.app.classes.blockio.host import BlockIoHost
     from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
+    from nri_resmgr.app.classes.governors import Governors
+    from nri_resmgr.app.classes.interrupts import KnownInterrupts
     from nri_resmgr.app.classes.limits.values import LimitHost
     from nri_resmgr.app.classes.memory.top_tier_host import TopTierHost
     from nri_resmgr.app.classes.rdt.host import RdtHost
 
 
 class ClassHosts:
-    """State of each kind, imported and made on first use: few nodes need it."""
+    """State of each kind, imported and made on first use: few nodes need it.
+
+    It outlives configurations, so that a setter that is made again reads nothing again.
+
+    Attributes:
+        remembered: Files of the host that stay the same; None without a host.
+    """
 
     def __init__(self, tree: Tree | None) -> None:
         self._tree = tree
+        self.remembered = None if tree is None else RememberedTree(tree)
+
+    @cached_property
+    def governors(self) -> Governors | None:
+        """Governors of frequencies; None without a host."""
+        if self._tree is None:
+            return None
+        # Late: few nodes allow annotations of isolation.
+        from nri_resmgr.app.classes.governors import Governors
+
+        return Governors(self._tree)
+
+    @cached_property
+    def interrupts(self) -> KnownInterrupts | None:
+        """Interrupts; None without a host."""
+        if self._tree is None:
+            return None
+        # Late: few nodes restrict which may be moved.
+        from nri_resmgr.app.classes.interrupts import KnownInterrupts
+
+        return KnownInterrupts(self._tree)
 
     @cached_property
     def top_tier(self) -> TopTierHost:

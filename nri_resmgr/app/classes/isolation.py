@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.annotations import BadAnnotation
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.isolation.host import housekeeping_cpus
 from nri_resmgr.classes.isolation.requests import IrqBalancing, IsolationRequest
-from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
@@ -19,6 +16,9 @@ from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
+
+if TYPE_CHECKING:  # see `ClassHosts`
+    from nri_resmgr.app.classes.governors import Governors
 
 log = Logger(__name__)
 
@@ -40,13 +40,13 @@ class IsolationSetter(ClassSetter):
         self,
         policy: ViewedPolicy[KnowsContainers],
         machine: Machine,
-        tree: Tree | None,
+        governors: Governors | None,
         *,
         is_allowed: bool,
     ) -> None:
         self._policy = policy
         self._machine = machine
-        self._tree = tree
+        self._governors = governors
         self._is_allowed = is_allowed
         self._is_logged = False
 
@@ -125,13 +125,6 @@ class IsolationSetter(ClassSetter):
         exclusive = self._exclusive_cpus(new, decision)
         return update.set_cpu_quota(_UNLIMITED) if exclusive else update
 
-    @cached_property
-    def _governors(self) -> Mapping[int, tuple[str, ...]]:
-        # Late: few containers ask for a governor.
-        from nri_resmgr.host.knobs.cpu import read_governors
-
-        return {} if self._tree is None else read_governors(self._tree)
-
     def _request(self, new: NewContainer) -> IsolationRequest | None:
         return new.spec.preferences.isolation if self._is_allowed else None
 
@@ -141,10 +134,10 @@ class IsolationSetter(ClassSetter):
         return next(found, NO_CPUS)
 
     def _check_governor(self, new: NewContainer, governor: str, cpus: CpuSet) -> None:
-        if self._tree is None:
+        if self._governors is None:
             return
         for cpu in cpus:
-            known = self._governors.get(cpu, ())
+            known = self._governors.of(cpu)
             if governor not in known:
                 available = " ".join(known) or "none"
                 why = f"CPU {cpu} has no governor {governor}; available: {available}"

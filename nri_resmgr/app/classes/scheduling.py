@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -55,6 +56,8 @@ class SchedulingSetter(ClassSetter):
         self._by = by
         self._tree = tree
         self._logged: set[str] = set()
+        if has_classes and by != RUNTIME:
+            _host_setter()
 
     def concerns(self, new: NewContainer) -> bool:
         """Return whether there are classes, or the container asks for one."""
@@ -89,11 +92,8 @@ class SchedulingSetter(ClassSetter):
             scheduling = msgspec.structs.replace(scheduling, io_class=None)
         if scheduling.policy is None and scheduling.io_class is None:
             return
-        # Late: few nodes have classes and a runtime that cannot set them.
-        from nri_resmgr.app.classes.host_scheduling import set_by_host
-
         try:
-            set_by_host(new, scheduling, self._tree)
+            _host_setter()(new, scheduling, self._tree)
         except NotSetOnHost as error:
             if self._by == HOST:
                 raise
@@ -130,6 +130,13 @@ class SchedulingSetter(ClassSetter):
                 why=f"NRI {level} of {self._runtime} cannot set it, {since} could",
             )
         return False
+
+
+def _host_setter() -> Callable[[NewContainer, SchedulingClass, Tree | None], None]:
+    # Late: few nodes have classes and a runtime that cannot set them.
+    from nri_resmgr.app.classes.host_scheduling import set_by_host
+
+    return set_by_host
 
 
 def scheduler_of(scheduling: SchedulingClass) -> Scheduler | None:

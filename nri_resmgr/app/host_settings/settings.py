@@ -119,8 +119,10 @@ class HostSettings:
             return
         try:
             report = self._writer.restore_all()
-        except HostError:
-            return  # the journal remains, for the next start
+        except HostError as error:
+            # Files may be restored already; the journals have the rest.
+            log.error("host.not-restored", why=str(error))
+            return
         log.info("host.restored", files=len(report.restored))
         for one in report.failed:
             log.error("host.not-restored", why=str(one))

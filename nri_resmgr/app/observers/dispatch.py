@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from nri_resmgr.app.observers.after_reply import DeferredWork, Steps
 from nri_resmgr.app.observers.garbage import collect_if_due, keep_present
@@ -14,6 +15,8 @@ from nri_resmgr.stub.model import Container, Pod
 from nri_resmgr.values import ResmgrError
 
 log = Logger(__name__)
+
+ObserverT = TypeVar("ObserverT")
 
 
 class DecisionObservers:
@@ -69,7 +72,21 @@ class DecisionObservers:
             try:
                 for _ in report(observer) or ():
                     yield
-            except Exception as fault:
+            except Exception as fault:  # noqa: BLE001 - logged
                 # It was decided and replied; the other observers must see it, too.
-                name = type(observer).__name__
-                log.error("observer.failed", observer=name, exc_info=fault)
+                _log_fault(observer, fault)
+
+
+def notify_each(
+    observers: Iterable[ObserverT], notify: Callable[[ObserverT], object]
+) -> None:
+    """Notify observers; the failure of one is logged, and keeps it from no other."""
+    for observer in observers:
+        try:
+            notify(observer)
+        except Exception as fault:  # noqa: BLE001 - logged
+            _log_fault(observer, fault)
+
+
+def _log_fault(observer: object, fault: Exception) -> None:
+    log.error("observer.failed", observer=type(observer).__name__, exc_info=fault)

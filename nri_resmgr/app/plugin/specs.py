@@ -199,6 +199,8 @@ class SpecReader:
         self, pods: Sequence[Pod], containers: Sequence[Container]
     ) -> tuple[ContainerSpec, ...]:
         """Read all containers that have not stopped, and forget pods that are gone."""
+        if self._finder is not None:
+            self._finder.pods_come()
         present = {pod.id for pod in pods}
         self._requests.keep_only(present)
         self._resized &= present
@@ -280,6 +282,8 @@ class SpecReader:
 
     def of_new_pod(self, pod: Pod, *, in_vm: bool = False) -> PodCreated:
         """Read the containers that a new pod will have, where a source has them."""
+        if self._finder is not None:
+            self._finder.pods_come()
 
         def preferences_of(name: str) -> Preferences:
             # Invalid annotations are refused when the container itself is created.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nri_resmgr.app.observers.after_reply import Steps
+from nri_resmgr.app.observers.dispatch import notify_each
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
 from nri_resmgr.log import Logger
@@ -84,8 +86,10 @@ class UnobeyedReport(DecisionObserver):
                 key=one.key,
                 why=f"{policy.kind} does not obey it",
             )
-            for observer in self._observers:
-                observer.ineffective(spec.title, one.sentence(policy.kind))
+            sentence = one.sentence(policy.kind)
+            notify_each(
+                self._observers, partial(_note_ineffective, spec.title, sentence)
+            )
 
     def _unobeyed(self, spec: ContainerSpec) -> tuple[Unobeyed, ...]:
         if spec.preferences is NO_PREFERENCES:
@@ -94,3 +98,7 @@ class UnobeyedReport(DecisionObserver):
         from nri_resmgr.app.annotations.unobeyed import unobeyed
 
         return unobeyed(spec.preferences, self._subject.policy.obeys)
+
+
+def _note_ineffective(title: str, why: str, observer: DecisionObserver) -> None:
+    observer.ineffective(title, why)

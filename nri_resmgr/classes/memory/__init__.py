@@ -15,7 +15,6 @@ from nri_resmgr.classes.memory.errors import (
     NoSuchNodes,
 )
 from nri_resmgr.classes.memory.misc import (
-    CAPACITY_FILE,
     EPC_KEY,
     MISC_KEY,
     misc_files,
@@ -47,7 +46,6 @@ from nri_resmgr.classes.memory.qos import (
 from nri_resmgr.classes.memory.scopes import MemoryAnnotation, narrowest
 
 __all__ = [
-    "CAPACITY_FILE",
     "CLASS_KEY",
     "EPC_KEY",
     "MISC_KEY",

@@ -19,7 +19,6 @@ MISC_KEY: Final = "misc-limit.resource-policy.nri.io"
 """Annotation that limits any resources, in the same scopes: ``sev_es 4, tdx 2``."""
 
 MISC_FILE: Final = "misc.max"
-CAPACITY_FILE: Final = "misc.capacity"
 
 _EPC: Final = "sgx_epc"
 _NO_LIMIT: Final = "max"

@@ -8,6 +8,7 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.topology import CgroupLayout
 
 CGROUP_ROOT: Final = "/sys/fs/cgroup"
+MISC_CAPACITY: Final = f"{CGROUP_ROOT}/misc.capacity"
 
 
 def read_cgroup_layout(tree: Tree) -> CgroupLayout | None:

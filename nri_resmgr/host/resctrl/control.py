@@ -32,6 +32,7 @@ from nri_resmgr.host.resctrl.groups import (
     locked,
     names_in,
     path_in,
+    reading,
     survey,
 )
 from nri_resmgr.host.resctrl.journal import Journal, TextStore
@@ -171,7 +172,11 @@ class RdtControl:
         Raises:
             UnreadableHostFile: The folder cannot be read.
         """
-        return "tasks" in names_in(self.files, self._folder(name))
+        # On the path of requests, so without listing the folder.
+        path = path_in(self._folder(name), "tasks")
+        with reading(self.files, path):
+            return self.files.exists(path)
+        return False
 
     def schemata_of(self, name: str) -> str | None:
         """Return the present schemata of a class, as in a plan; None without a group.

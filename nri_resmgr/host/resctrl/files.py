@@ -48,6 +48,9 @@ class ResctrlFiles(Protocol):
     def names(self, path: str) -> tuple[str, ...]:
         """Return the entries of a folder, sorted."""
 
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or folder."""
+
     def locked(self) -> AbstractContextManager[None]:
         """Hold the lock that other programs take to change groups."""
 
@@ -86,6 +89,14 @@ class MountedResctrl:
         """See `ResctrlFiles.names`."""
         with os.scandir(self._at(path)) as entries:
             return tuple(sorted(entry.name for entry in entries))
+
+    def exists(self, path: str) -> bool:
+        """See `ResctrlFiles.exists`."""
+        try:
+            Path(self._at(path)).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

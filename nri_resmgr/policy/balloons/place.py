@@ -41,13 +41,11 @@ from nri_resmgr.policy.balloons.state import (
     PRESERVED,
     FormerPlace,
     Membership,
-    Slot,
 )
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
-from nri_resmgr.policy.events import ContainerSpec, Synchronized
-from nri_resmgr.policy.ledger import gone_since, of_pods_there
+from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import PolicyError, format_cpus
 from nri_resmgr.values.counts import count_text
 
@@ -353,20 +351,9 @@ def release(state: State, container: str, context: Context) -> State:
     )
 
 
-def former_places_since(
-    old: State, event: Synchronized
-) -> MappingProxyType[Slot, FormerPlace]:
-    """Return the former places that a synchronization leaves.
-
-    Added are those of containers that have gone meanwhile, and dropped those of pods
-    that have.
-    """
-    gone = {
-        (spec.pod, spec.slot): _place_of(spec.id, old)
-        for spec in gone_since(old.ledger, event)
-        if old.memberships[spec.id].balloon
-    }
-    return MappingProxyType(of_pods_there({**old.former_places, **gone}, event))
+def former_place_of(container: str, state: State) -> FormerPlace | None:
+    """Return the place to which a successor returns; None outside of balloons."""
+    return _place_of(container, state) if state.memberships[container].balloon else None
 
 
 def force_into(kind: str, search: Search, *, grows: bool = True) -> State | None:

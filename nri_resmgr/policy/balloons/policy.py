@@ -20,7 +20,7 @@ from nri_resmgr.policy.balloons.memory import follow_cpus, grant_memory
 from nri_resmgr.policy.balloons.pins import extend_memory, pins_of, settle
 from nri_resmgr.policy.balloons.place import (
     BalloonPlacement,
-    former_places_since,
+    former_place_of,
     improve,
     move,
     place,
@@ -57,7 +57,7 @@ from nri_resmgr.policy.events import (
     pinning,
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
-from nri_resmgr.policy.ledger import of_other_pods, oldest_first
+from nri_resmgr.policy.ledger import former_places_since, of_other_pods, oldest_first
 from nri_resmgr.policy.views import CpuRoom, PoolUse, Reservation
 from nri_resmgr.policy.whole_pods import (
     DeviatingContainer,
@@ -384,7 +384,9 @@ class BalloonsPolicy(PolicyBase[State]):
     def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
         """Place all running containers, where possible on their present CPUs."""
         ordered = oldest_first(event.specs)
-        former_places = former_places_since(old, event)
+        former_places = former_places_since(
+            old.former_places, old.ledger, event, lambda key: former_place_of(key, old)
+        )
         rooms = rooms_since(old, event)
         state, placed = adopt(ordered, rooms, old, self.context)
         again = reserve_again(rooms, state, self.context)
@@ -392,7 +394,7 @@ class BalloonsPolicy(PolicyBase[State]):
         state = replace(state, announced=announced_since(old.announced, event))
         # Those that remain in a balloon where they fell back may fit elsewhere now.
         state, improved, _ = self._improved(state)
-        state = replace(state, former_places=former_places)
+        state = replace(state, former_places=MappingProxyType(former_places))
         pins = pins_of(placed, state, self.context)
         placed = {
             one.id: _as_kept(placed[one.id], pins[one.id], one) for one in ordered

@@ -16,6 +16,7 @@ from nri_resmgr.policy.balloons.place import (
     new_balloon,
     preserve,
     search_for,
+    search_or_default,
 )
 from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.state import Balloon
@@ -99,10 +100,12 @@ def recognise(
     """
     if is_preserved(spec, context.settings):
         return preserve(spec, state)
+    why_not = ""
     try:
         search, decided = search_for(spec, state, context)
-    except PolicyError:
-        return None
+    except PolicyError as error:  # no such type any more
+        search, decided = search_or_default(spec, state, context), ""
+        why_not = str(error)
     present = spec.present.cpus & context.settings.available
     # On all available CPUs it was not pinned, so these say nothing.
     if not present or present == context.settings.available:
@@ -112,14 +115,15 @@ def recognise(
         hidden = _hidden_threads(present, context) - occupancy.occupied
     for made, name in _candidates(search, present | hidden, present & occupancy.own):
         known = present | _known(made.balloons[name], made)
-        state = made.with_member(spec.id, replace(search.membership, balloon=name))
+        membership = replace(search.membership, balloon=name, fell_back=bool(why_not))
+        state = made.with_member(spec.id, membership)
         alone = known - occupancy.contested
         own = known & occupancy.own
         each = _one_of_each(alone, own, search.kind, context)
         for inside in (own, each, alone, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state):
-            return BalloonPlacement(state, Rule.KEPT, decided)
+            return BalloonPlacement(state, Rule.KEPT, decided, why_not)
     return None
 
 

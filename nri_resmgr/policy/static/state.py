@@ -12,7 +12,7 @@ from nri_resmgr.policy.events import ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import (
     KnowsContainers,
     Ledger,
-    gone_since,
+    former_places_since,
     of_other_pods,
     of_pods_there,
 )
@@ -126,9 +126,9 @@ class StaticState(KnowsContainers, frozen=True):
 
     def former_places_since(self, event: Synchronized) -> FormerPlaces:
         """Return the former places that a synchronization leaves."""
-        gone = {
-            (spec.pod, spec.slot): self.held_by(spec.id)
-            for spec in gone_since(self.ledger, event)
-            if spec.id in self.grants
-        }
-        return of_pods_there({**self.former_places, **gone}, event)
+        return former_places_since(
+            self.former_places,
+            self.ledger,
+            event,
+            lambda key: self.held_by(key) if key in self.grants else None,
+        )

@@ -89,7 +89,7 @@ from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
-from nri_resmgr.policy.ledger import gone_since, of_pods_there
+from nri_resmgr.policy.ledger import former_places_since, of_pods_there
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.reported import Reported
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
@@ -392,8 +392,8 @@ def restore_places(
 def _former_places(
     old: State, tree: PoolTree, event: Synchronized
 ) -> dict[Slot, Grant]:
-    gone = {(s.pod, s.slot): old.grants[s.id] for s in gone_since(old.ledger, event)}
-    found = of_pods_there({**old.former_places, **gone}, event)
+    former, grants = old.former_places, old.grants
+    found = former_places_since(former, old.ledger, event, grants.__getitem__)
     here = {slot: _in_pool_of(tree, grant, old) for slot, grant in found.items()}
     return {slot: grant for slot, grant in here.items() if grant is not None}
 

@@ -82,6 +82,14 @@ class Resctrl:
             raise _error(errno.ENOTDIR if is_file else errno.ENOENT)
         return tuple(sorted(self._folders[path]))
 
+    def exists(self, path: str) -> bool:
+        """Look for a file or folder."""
+        folder, _, name = path.rpartition("/")
+        for one in (path, folder):
+            if one in self.broken:
+                raise _error(self.broken[one])
+        return path in self._folders or name in self._folders.get(folder, {})
+
     def write(self, path: str, text: str) -> None:
         """Write a file of a group."""
         folder, _, name = path.rpartition("/")

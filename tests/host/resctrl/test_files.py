@@ -29,6 +29,9 @@ def test_texts_and_folders(tmp_path: Path) -> None:
     assert files.read("gold/tasks") == "11\n12\n" + "10\n" * 49_998
     assert files.names("") == ("gold", "schemata")
     assert files.names("gold") == ("tasks",)
+    assert [*map(files.exists, ("gold", "gold/tasks", "gold/x", "schemata/x"))] == [
+        *(True, True, False, False)
+    ]
     (tmp_path / "gold/tasks").unlink()
     files.rmdir("gold")
     assert files.names("") == ("schemata",)

@@ -89,6 +89,18 @@ class BlockIoHost:
         else:
             self.applied.pop(container, None)
 
+    def note_new(self, container: str, files: Files, rest: Files) -> None:
+        """Note what a new container was created with.
+
+        Args:
+            container: Its id.
+            files: The files that it has once it starts.
+            rest: The lines of these that its runtime cannot write.
+        """
+        self.note_applied(container, files)
+        if rest:
+            self.rest[container] = rest
+
     def notices(self, one: BlockIoClass) -> tuple[Notice, ...]:
         """Return what a class asks for and this host does not have."""
         return (*one.notices, *one.left_out(self.features))

@@ -8,6 +8,7 @@ from nri_resmgr.app.classes.blockio.writer import BlockIoWriter
 from nri_resmgr.app.classes.placed import blockio_choice
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.classes.unified import with_unified
+from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.choice import UnknownClass
 from nri_resmgr.config.blockio import BlockIoControl
@@ -36,6 +37,8 @@ class BlockIoSetter(ClassSetter):
         self._policy = policy
         self._writer = writer
         self._host = writer.host
+        if use.classes is not None:
+            self._host.classes(use.classes)  # searches for devices, once
 
     def check(self, new: NewContainer) -> None:
         """Check the class that an annotation names; the runtime checks its own.
@@ -67,9 +70,9 @@ class BlockIoSetter(ClassSetter):
             return adjustment
         # Not line by line: runtimes do not show whether they write so.
         unified = found.unified(self._host.features)
-        self._host.note_applied(new.spec.id, found.files(self._host.features))
-        if unified.rest:
-            self._host.rest[new.spec.id] = unified.rest
+        files = found.files(self._host.features)
+        # Once the reply is out: to build one changes nothing.
+        after_reply(self._host.note_new, new.spec.id, files, unified.rest)
         return with_unified(adjustment, unified.values)
 
     def start(

@@ -24,7 +24,7 @@ from nri_resmgr.classes.memory import (
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.memory_classes import parse_numa_policy
 from nri_resmgr.host.mpolset import MpolsetProgram
-from nri_resmgr.host.tree import Tree
+from nri_resmgr.host.remembered import RememberedTree
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import MemoryPolicy, MemoryPolicyFlag, MemoryPolicyMode
@@ -91,7 +91,7 @@ class ContainerMemory:
         new: NewContainer,
         config: PolicyConfig,
         runtime: RuntimeInfo,
-        tree: Tree | None,
+        tree: RememberedTree | None,
         options: SetterOptions,
     ) -> None:
         self._options = options

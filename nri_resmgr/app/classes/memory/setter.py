@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, SetterOptions
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.host.tree import Tree
+from nri_resmgr.host.cgroups.layout import MISC_CAPACITY, read_cgroup_layout
+from nri_resmgr.host.remembered import RememberedTree
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import ResmgrError
+from nri_resmgr.values import HostError, ResmgrError
 
 if TYPE_CHECKING:  # few pods have such annotations
     from nri_resmgr.app.classes.memory.requests import ContainerMemory
@@ -34,7 +36,7 @@ class MemorySetter(ClassSetter):
         config: PolicyConfig,
         runtime: RuntimeInfo,
         machine: Machine,
-        tree: Tree | None,
+        tree: RememberedTree | None,
         options: SetterOptions,
     ) -> None:
         self._options = options
@@ -43,6 +45,12 @@ class MemorySetter(ClassSetter):
         self._machine = machine
         self._tree = tree
         self._last: tuple[NewContainer, ContainerMemory] | None = None
+        if config.memory_qos is not None or config.memory_policy is not None:
+            _requests_class()
+        if tree is not None:
+            with suppress(HostError):  # it is reported where a container needs them
+                read_cgroup_layout(tree)
+                tree.read(MISC_CAPACITY)
 
     def concerns(self, new: NewContainer) -> bool:
         """Return whether its pod has such annotations."""
@@ -90,14 +98,18 @@ class MemorySetter(ClassSetter):
     def _requests(self, new: NewContainer) -> ContainerMemory:
         # The steps of one creation share what was read.
         if self._last is None or self._last[0] is not new:
-            # Late: few pods have such annotations.
-            from nri_resmgr.app.classes.memory.requests import ContainerMemory
-
-            found = ContainerMemory(
+            found = _requests_class()(
                 new, self._config, self._runtime, self._tree, self._options
             )
             self._last = (new, found)
         return self._last[1]
+
+
+def _requests_class() -> type[ContainerMemory]:
+    # Late: few pods have such annotations.
+    from nri_resmgr.app.classes.memory.requests import ContainerMemory
+
+    return ContainerMemory
 
 
 def _is_ours(annotations: Mapping[str, str]) -> bool:

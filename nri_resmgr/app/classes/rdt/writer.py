@@ -114,7 +114,7 @@ class RdtWriter:
                 report = control.restore()
                 log.info("rdt.restored", removed=report.removed, failed=report.failed)
         except ResctrlNotMounted:
-            pass
+            pass  # groups end with their mount
         except HostError as error:
             log.error("rdt.not-restored", why=str(error))
 
