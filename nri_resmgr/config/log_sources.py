@@ -55,9 +55,18 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By source: components below ``nri_resmgr``, or packages of them."""
 
-# The packages that log, for names that are ours already.
+# The packages of the daemon that log, for names that are ours already.
 _OURS: Final = (
-    *("app", "checkpoint", "cli", "control", "daemon", "host", "log", "recordings"),
+    "app",
+    "checkpoint",
+    "cli",
+    "control",
+    "daemon",
+    "host",
+    "kubelet",
+    "log",
+    "process",
+    "recordings",
     "stub",
 )
 
