@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.config import TopologyAwareConfig, parse_config
+from nri_resmgr.config import TopologyAwareConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime, RuntimeOptions
 

@@ -10,8 +10,8 @@ from nri_resmgr.agent.api import ApiObject, Resource
 from nri_resmgr.agent.choice import ConfigObject
 from nri_resmgr.agent.object_status import entries_in
 from nri_resmgr.config import API_VERSION
-from nri_resmgr.config.kinds import known_kinds
 from nri_resmgr.config.migrate import convert_text
+from nri_resmgr.policies import known_kinds, read_config
 
 DOCUMENT: Final = "nri-resmgr.yaml"
 """The key of a ConfigMap with a document of ours; other keys are those of CRI-RM."""
@@ -58,7 +58,7 @@ def of_config_map(found: ApiObject) -> ConfigObject:
         "metadata": {"name": found.name},
         "data": dict(data),
     }
-    return _config(found, convert_text(yaml.safe_dump(config_map)))
+    return _config(found, convert_text(yaml.safe_dump(config_map), read_config))
 
 
 def _config(found: ApiObject, text: str) -> ConfigObject:

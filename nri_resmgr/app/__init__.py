@@ -4,10 +4,10 @@ docs/architecture.md says which packages and modules of it know NRI; all know th
 of policies. The packages, from the top:
 
 * `plugin` answers the events of the runtime; `metrics` makes series of everything.
-* `offers`, `policies`, `host_settings` and `verification`: resources of the node,
-  policies built from configurations, CPU and interrupt settings, drift.
-* `classes`, `configuration`, `observing` and `checkpoint`: RDT, block I/O, memory and
-  scheduling classes; documents in force; decision log and history; saved state.
+* `offers`, `configuration`, `host_settings` and `verification`: resources of the node,
+  documents in force and their policies, CPU and interrupt settings, drift.
+* `classes` and `observing`: RDT, block I/O, memory and scheduling classes; decision log
+  and history.
 * `annotations`, `requests` and `background`: inputs of pods, periodic tasks.
 * `observers`: the base of everything that reacts to decisions.
 

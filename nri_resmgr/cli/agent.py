@@ -25,8 +25,8 @@ from nri_resmgr.cli.flags import (
     add_log_flags,
     one_of,
 )
-from nri_resmgr.config.kinds import known_kinds
 from nri_resmgr.daemon.log_setup import log_in_use
+from nri_resmgr.policies import known_kinds
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.values import InputError
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.app.policies.build import host_warnings
-from nri_resmgr.app.policies.fitting import fitted, left_out
+from nri_resmgr.app.configuration.build import host_warnings
+from nri_resmgr.app.configuration.fitting import fitted, left_out
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
 from nri_resmgr.cli.documents import add_files, name_of, read_document
@@ -29,13 +29,13 @@ from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.config.positions import Position, Positions
 from nri_resmgr.host.text_file import UnreadableFile
 from nri_resmgr.host.tree import HostTree, Tree
-from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import (
     DEFAULT_KUBELET_DIR,
     WhyNoDevices,
     kubelet_dir,
     why_no_devices,
 )
+from nri_resmgr.policies import find_kind, read_config
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.topology import Machine
 from nri_resmgr.values.printable import printable, printable_json
@@ -152,7 +152,7 @@ def check(
 
     def build(config: PolicyConfig) -> ViewedPolicy[Any]:
         fits_here = fitted(config, machine)
-        return kind_named(config.kind).build(fits_here, machine, tree)
+        return find_kind(config.kind).build(fits_here, machine, tree)
 
     def fits(config: PolicyConfig) -> None:
         # Both raise for mistakes that only show on a machine.
@@ -161,7 +161,7 @@ def check(
 
     if isinstance(text, UnreadableFile):
         return CheckResult(file, None, (Remark("", str(text)),), is_read=False)
-    positions, found = Positions(text), check_document(text, fits)
+    positions, found = Positions(text), check_document(text, read_config, fits)
     if found.config is None:
         mistakes = tuple(_mistake(one, positions.of(one)) for one in found.mistakes)
         return CheckResult(file, None, mistakes, found.is_complete)

@@ -12,6 +12,7 @@ from nri_resmgr.cli.flags import Parser
 from nri_resmgr.config.migrate import convert_cmk, convert_text
 from nri_resmgr.host.cmk_tree import read_cmk_tree
 from nri_resmgr.host.text_file import UnreadableFile
+from nri_resmgr.policies import read_config
 from nri_resmgr.values import InputError
 
 _EXAMPLES: Final = """\
@@ -65,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
 def _converted(path: Path) -> str:
     try:
         if path.is_dir():
-            return convert_cmk(read_cmk_tree(path)).text()
-        return convert_text(read_document(path).replace("\r\n", "\n"))
+            return convert_cmk(read_cmk_tree(path)).text(read_config)
+        return convert_text(read_document(path).replace("\r\n", "\n"), read_config)
     except UnreadableFile:
         raise
     except InputError as error:

@@ -18,10 +18,10 @@ from nri_resmgr.cli.chosen_machine import named_machine, readable
 from nri_resmgr.cli.flags import Parser, add_output
 from nri_resmgr.cli.simulate import BadFile
 from nri_resmgr.cli.tables import format_changes
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.bounded import RECORDING, read_lines
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.log.output import LogFormat, configure_logging
+from nri_resmgr.policies import parse_config
 from nri_resmgr.recordings.entries import (
     Answered,
     Called,

@@ -11,7 +11,7 @@ from typing import Final
 import yaml
 
 from nri_resmgr.cli.flags import Parser
-from nri_resmgr.config.kinds import known_kinds
+from nri_resmgr.policies import known_kinds
 from nri_resmgr.schema import custom_resources, json_schema, json_schema_of_all
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject

@@ -29,7 +29,7 @@ _DECISIONS: Final = "app.observing.decision_log"
 
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "blockio": ("app.classes.blockio",),
-    "cache": ("app.checkpoint", "daemon.checkpoint_writer", "host.state_dir"),
+    "cache": ("checkpoint", "host.state_dir"),
     "config": ("app.configuration", "daemon.configuration"),
     "cpu": ("app.host_settings", "host.knobs"),
     "cpuallocator": (_DECISIONS,),
@@ -46,7 +46,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "message": (_REQUESTS,),
     "metrics": ("control", "daemon.insight"),
     "nri-plugin": ("stub", _REQUESTS),
-    "policy": ("app.policies", _DECISIONS),
+    "policy": ("app.configuration", _DECISIONS),
     "rdt": ("app.classes.rdt", "host.resctrl"),
     "resource-control": ("app.classes", "app.host_settings"),
     "resource-manager": ("app.plugin", "app.verification", "daemon", _REQUESTS),
@@ -55,8 +55,20 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """By source: components below ``nri_resmgr``, or packages of them."""
 
-# The packages that log, for names that are ours already.
-_OURS: Final = ("app", "cli", "control", "daemon", "host", "log", "recordings", "stub")
+# The packages of the daemon that log, for names that are ours already.
+_OURS: Final = (
+    "app",
+    "checkpoint",
+    "cli",
+    "control",
+    "daemon",
+    "host",
+    "kubelet",
+    "log",
+    "process",
+    "recordings",
+    "stub",
+)
 
 
 def read_log_debug(item: str, path: str) -> tuple[tuple[str, bool], ...]:

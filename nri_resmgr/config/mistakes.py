@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from nri_resmgr.config.document import read_config
 from nri_resmgr.config.errors import BadSetting, BadSyntax
-from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.policy_config import PolicyConfig, ReadDocument
 from nri_resmgr.config.syntax import parse_yaml
 
 # Each mistake takes one more reading of the document.
@@ -34,25 +33,34 @@ class DocumentCheck(msgspec.Struct, frozen=True):
     is_complete: bool = True
 
 
-def check_document(text: str, fit: Callable[[PolicyConfig], object]) -> DocumentCheck:
+def check_document(
+    text: str, read: ReadDocument, fit: Callable[[PolicyConfig], object]
+) -> DocumentCheck:
     """Read a document repeatedly, each time without the last mistake found.
 
     Args:
         text: The document.
+        read: Reads it once it is parsed.
         fit: Raises BadSetting where a configuration does not fit a machine.
     """
     try:
         document = parse_yaml(text) if text.strip() else None
     except BadSyntax as error:
         return DocumentCheck(None, (error,), is_complete=False)
-    return _Search(document, fit).run()
+    return _Search(document, read, fit).run()
 
 
 class _Search:
     """Collects mistakes of a parsed document, and removes them from it."""
 
-    def __init__(self, document: Any, fit: Callable[[PolicyConfig], object]) -> None:
+    def __init__(
+        self,
+        document: Any,
+        read: ReadDocument,
+        fit: Callable[[PolicyConfig], object],
+    ) -> None:
         self._document = document
+        self._read = read
         self._fit = fit
         self._found: dict[str, BadSetting] = {}  # by path
         self._removed: dict[str, list[int]] = {}  # places, by the path of their list
@@ -60,7 +68,7 @@ class _Search:
     def run(self) -> DocumentCheck:
         while len(self._found) < _MOST:
             try:
-                config = read_config(self._document)
+                config = self._read(self._document)
                 self._fit(config)
             except BadSetting as error:
                 path = self._as_written(error.path)

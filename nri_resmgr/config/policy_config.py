@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -26,6 +26,9 @@ if TYPE_CHECKING:  # few documents have these
     from nri_resmgr.config.memory_classes import NumaPolicyConfig
     from nri_resmgr.config.observability import InstrumentationUse, LogUse
     from nri_resmgr.config.rdt import RdtUse
+
+API_VERSION: Final = "config.nri/v1alpha1"
+"""Of documents of all kinds."""
 
 CONTROL: Final = "control"
 
@@ -329,3 +332,11 @@ def read_memory_use(spec: Table) -> dict[str, Any]:
     if _POLICY in spec.rows:
         found["memory_policy"] = read_numa_policies(spec, _POLICY)
     return found
+
+
+ReadDocument: TypeAlias = Callable[[object], PolicyConfig]
+"""Reads a parsed document, None for the built-in default; raises `BadSetting`.
+
+`nri_resmgr.policies.read_config` is one. It is passed in where a document is read
+here, because kinds of policies are in a layer above this one.
+"""

@@ -6,8 +6,8 @@ socket, metrics and health (`insight`), traces, systemd, reconcilers (`targets`)
 verification. `parts` has the `Daemon`, which owns the objects that they share.
 
 * State directory: `state` opens and locks it for this process alone;
-  `checkpoint_writer` writes the checkpoint after decisions, `checkpoint_restore` reads
-  it at the start, `configuration_cache` keeps the runtime's document.
+  `nri_resmgr.checkpoint` writes the checkpoint after decisions and reads it at the
+  start, `configuration_cache` keeps the runtime's document.
 * The cluster's documents: `cluster` follows the spool folder that the agent fills.
 * Signals: `log_setup` handles SIGUSR1 (debug output), `configuration` SIGHUP (reload),
   `nri_resmgr.stub.serve` SIGTERM and SIGINT (end).

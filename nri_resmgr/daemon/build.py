@@ -19,8 +19,8 @@ from nri_resmgr.app.plugin.reduced import reduced_container, reduced_pod
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
 from nri_resmgr.app.running.delivery import PinDelivery
+from nri_resmgr.checkpoint.restore import restore_checkpoint, saved_kind
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint, saved_kind
 from nri_resmgr.daemon.claims_file import ClaimsFile, read_claims
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME

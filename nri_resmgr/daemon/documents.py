@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nri_resmgr.app.configuration.acceptance import DryRunElsewhere, SwitchForbidden
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.configuration_cache import ConfigurationCache
 from nri_resmgr.host.file_watch import WatchedFile
 from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values import InputError, ResmgrError
 
 if TYPE_CHECKING:  # see `Documents`

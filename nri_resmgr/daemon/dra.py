@@ -30,7 +30,7 @@ from nri_resmgr.app.requests.allocated_claims import (
     read_claims,
 )
 from nri_resmgr.app.requests.claim_environment import variable_of
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
+from nri_resmgr.checkpoint.writer import CheckpointWriter
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.host.cdi import CdiFiles
 from nri_resmgr.host.spool_folder import SpoolFolder

@@ -28,6 +28,7 @@ from nri_resmgr.app.metrics.served import ServedMetrics
 from nri_resmgr.app.metrics.text import CONTENT_TYPE, Series, single
 from nri_resmgr.app.plugin.node_policy import NodePolicy
 from nri_resmgr.app.running.delivery import pending_pins
+from nri_resmgr.checkpoint.writer import CheckpointWriter
 from nri_resmgr.control.http import (
     ClientLimits,
     HttpReply,
@@ -35,7 +36,6 @@ from nri_resmgr.control.http import (
     Routes,
     Site,
 )
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
 from nri_resmgr.daemon.log_setup import waiting_lines
 from nri_resmgr.daemon.observability import HttpUse
 from nri_resmgr.daemon.parts import Daemon

@@ -19,7 +19,7 @@ from nri_resmgr.app.offers.node_offers import NodeOffers
 from nri_resmgr.app.plugin.changes.rebalancing import Rebalancer
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.running.sandboxes import SandboxPins
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
+from nri_resmgr.checkpoint.writer import CheckpointWriter
 from nri_resmgr.daemon.claims_file import ClaimsFile
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.kubelet import KubeletServices

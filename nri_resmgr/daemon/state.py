@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.daemon.claims_file import CLAIMS_NAME
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME
 from nri_resmgr.host.state_dir import StateDir, StateInUse, StateUnusable

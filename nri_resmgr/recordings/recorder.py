@@ -12,9 +12,9 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger

@@ -9,8 +9,8 @@ from typing import Any, Final
 from google.protobuf.message import Message
 
 from nri_resmgr.app.annotations.queryable import PRIVATE
-from nri_resmgr.app.checkpoint.read import read_checkpoint
-from nri_resmgr.app.checkpoint.write import checkpoint
+from nri_resmgr.checkpoint.decode import read_checkpoint
+from nri_resmgr.checkpoint.encode import checkpoint
 
 # Hooks have arguments and environments, too.
 _SECRET: Final = ("env", "args", "hooks")

@@ -12,9 +12,10 @@ from nri_resmgr.app.plugin.changes.rebalancing import rebalance
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.app.policies.chosen_cpus import with_cpus_of_cgroups
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.tree import Tree
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.chosen_cpus import with_cpus_of_cgroups
 from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import ColdStartEnded, Event, Rebalance
 from nri_resmgr.scenario.clock import Clock

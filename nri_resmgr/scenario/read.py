@@ -9,9 +9,9 @@ from typing import Final
 import yaml
 
 from nri_resmgr.config import API_VERSION, BadSetting
-from nri_resmgr.config.kinds import find_kind
 from nri_resmgr.config.policy_config import MOST_MOVED
 from nri_resmgr.config.table import Table
+from nri_resmgr.policies import find_kind
 from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.scenario.pods import read_run
 from nri_resmgr.scenario.rows import ROW_KEYS, read_row

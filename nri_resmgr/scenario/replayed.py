@@ -13,13 +13,13 @@ import msgspec
 from google.protobuf.message import Message
 
 from nri_proto import PLUGIN_METHODS
-from nri_resmgr.app.checkpoint.read import Checkpoint, read_checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
-from nri_resmgr.config import parse_config
+from nri_resmgr.checkpoint.decode import Checkpoint, read_checkpoint
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import PinUpdate, Policy, Reason
 from nri_resmgr.policy.events import Event
 from nri_resmgr.policy.ledger import KnowsContainers

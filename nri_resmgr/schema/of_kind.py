@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from nri_resmgr.config import API_VERSION
-from nri_resmgr.config.document import TOP, read_top
+from nri_resmgr.policies.documents import TOP, read_top
 from nri_resmgr.schema.notes import Notes, note
 from nri_resmgr.schema.samples import FULL, LEAST
 from nri_resmgr.schema.shape import Shape

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from nri_resmgr.config import API_VERSION
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.schema.adjustments import ADJUSTMENT
 from nri_resmgr.schema.conditions import CONDITIONS, EMPTY_TEXT
 from nri_resmgr.schema.meanings import meaning_of, plain

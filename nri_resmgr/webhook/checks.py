@@ -12,7 +12,8 @@ from nri_resmgr.app.annotations.reading import is_read
 from nri_resmgr.classes.choice import ClassRequest, UnknownClass
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.checks import classes_of, group_of
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.balloons.errors import NoSuchType
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.webhook.pods import MIRROR, Container, Pod

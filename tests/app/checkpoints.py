@@ -6,9 +6,9 @@ import json
 import zlib
 from typing import Any, Final
 
-from nri_resmgr.app.checkpoint.write import Draft, checkpoint
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.checkpoint.encode import Draft, checkpoint
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
 from nri_resmgr.policy.pool_request import PoolRequest

@@ -19,10 +19,10 @@ from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.rdt import ROOT_CLASS
 from nri_resmgr.classes.rdt.capabilities import BandwidthMode
-from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.host.resctrl import Journal, RdtControl, ResctrlOptions
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import CreateResult, Runtime, running_plugin

@@ -15,12 +15,12 @@ from nri_resmgr.app.plugin.cpu_claims import DEFAULT_DRIVERS, ClaimTable
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.kubelet.connection import KubeletConnection, Pauses
 from nri_resmgr.kubelet.pod_resources import PodName, PodResources
 from nri_resmgr.kubelet.pod_resources_client import PodResourcesClient
 from nri_resmgr.kubelet.sockets import POD_RESOURCES
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod

@@ -11,8 +11,8 @@ import attrs
 from nri_proto import NriLevel
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import (
     Container,
     LinuxCpu,

@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub.model import LinuxCpu, LinuxResources
 from nri_resmgr.testing.resctrl import Resctrl
 from tests.app.class_rig import HARDWARE, running_rig

@@ -16,8 +16,8 @@ from nri_resmgr.app.classes.limits.values import adjusted_limits
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Rebalance, Updated
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod

@@ -13,8 +13,8 @@ from nri_resmgr.app.annotations.unobeyed import StrictlyUnobeyed
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.scenario.read import document_of
 from nri_resmgr.stub.model import Container, LinuxContainer, LinuxPod, Pod
 from nri_resmgr.topology.synthetic import parse_spec

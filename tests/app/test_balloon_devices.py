@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.configuration.build import build_policy, host_warnings
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.app.policies.balloon_types import cpus_close_to
-from nri_resmgr.app.policies.build import build_policy, host_warnings
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import BadHostFile, HostTree
 from nri_resmgr.kubelet.sockets import why_no_devices
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.balloon_types import cpus_close_to
 from nri_resmgr.topology.synthetic import parse_spec
 
 MACHINE = parse_spec("2s4c1t")  # node 0: 0-3, node 1: 4-7

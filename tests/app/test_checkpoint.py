@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.app.checkpoint.read import (
+from nri_resmgr.checkpoint.decode import (
     BadCheckpoint,
     NewerCheckpoint,
     read_checkpoint,
 )
-from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.events import Created
 from nri_resmgr.policy.records import BadRecord
 from tests.app.checkpoints import KINDS, busy, policy_of, sealed, spec, text_of

@@ -8,7 +8,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from nri_resmgr.app.checkpoint.read import read_checkpoint
+from nri_resmgr.checkpoint.decode import read_checkpoint
 from nri_resmgr.policy.events import Synchronized
 from nri_resmgr.values import InputError
 from tests.app.checkpoints import (

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy, host_warnings
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy, host_warnings
+from nri_resmgr.config import BadSetting
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.testing.resctrl import Hardware, Resctrl
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.app.class_rig import files_of

@@ -12,8 +12,8 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.container_files import ContainerFiles, resource_texts
 from nri_resmgr.app.plugin.options import PluginOptions
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.resource_files import ResourceFiles
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Resources
 from nri_resmgr.stub import Container, Mount
 from nri_resmgr.testing import RuntimeRefusal

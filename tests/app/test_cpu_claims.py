@@ -11,7 +11,7 @@ from nri_resmgr.app.plugin.changes.reconfiguration import (
     would_reconfigure,
 )
 from nri_resmgr.app.plugin.cpu_claims import ClaimTable, CpuClaim
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, ContainerAdjustment, CreateReply, Pod
 from nri_resmgr.testing import running_plugin
 from nri_resmgr.testing.kubelet.pod_resources import FakeClaim

@@ -10,7 +10,8 @@ import pytest
 from nri_resmgr.app.observers.observer import DecisionObserver, Subject
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event
 from nri_resmgr.stub import Configuration, Container, LinuxPod, Pod, RuntimeInfo

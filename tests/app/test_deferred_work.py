@@ -20,7 +20,7 @@ from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.observing.tracing import Tracing
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
+from nri_resmgr.checkpoint.writer import CheckpointWriter
 from nri_resmgr.daemon.parts import Reconcilers
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.recordings.entries import Header

@@ -11,7 +11,7 @@ from nri_resmgr.app.observers.observer import DecisionObserver, Subject
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event
 from nri_resmgr.stub.model import Container, LinuxContainer, LinuxPod, Pod

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.app.policies.build import host_warnings
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.configuration.build import host_warnings
 from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 
 MACHINE = parse_spec("1s4c2t memory=8Gi")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.app.offers.extended_resources import (
     EXCLUSIVE_CPUS,
     EXCLUSIVE_LISTS,
@@ -18,9 +19,8 @@ from nri_resmgr.app.offers.extended_resources import (
     amounts_of,
 )
 from nri_resmgr.app.offers.node_features import features_of
-from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.classes.choice import ClassRequest
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec, Created, RequestOrigin, Stopped
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences

@@ -6,8 +6,8 @@ import pytest
 
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.kubelet import KubeletManager
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub.model import (
     Container,
     LinuxContainer,

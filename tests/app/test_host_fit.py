@@ -8,9 +8,10 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy, host_warnings
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy, host_warnings
+from nri_resmgr.config import BadSetting
 from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.policies import parse_config
 from tests.daemon.host_nodes import KERNEL
 from tests.host.cpu_trees import CPU, MACHINE, acpi_cpufreq, bare, intel_pstate
 

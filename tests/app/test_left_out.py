@@ -9,8 +9,9 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.without_cpus import without_cpus
 from nri_resmgr.values import CpuSet

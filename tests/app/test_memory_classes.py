@@ -10,7 +10,7 @@ import pytest
 from nri_proto import NriLevel
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.classes.memory import NoSuchNodes
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub.model import (
     Container,
     MemoryPolicy,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.policies.build import host_warnings
+from nri_resmgr.app.configuration.build import host_warnings
 from nri_resmgr.cli.check import check
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.app.memory_node import MACHINE, make_v1, v2_host
 

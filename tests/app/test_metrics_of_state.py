@@ -13,8 +13,8 @@ from nri_resmgr.app.metrics.table import METRICS
 from nri_resmgr.app.metrics.text import Kind, render
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.cli.workload import Workload
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files
+from nri_resmgr.policies import parse_config
 from nri_resmgr.process.own_metrics import series_of_process
 from nri_resmgr.stub.model import Container, LinuxContainer, LinuxPod, Pod
 from nri_resmgr.stub.runtime_info import RuntimeInfo

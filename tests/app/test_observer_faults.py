@@ -11,8 +11,9 @@ from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.timers import Timers
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.observers import DaemonObservers
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, Event
 from nri_resmgr.scenario.read import document_of

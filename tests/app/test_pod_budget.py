@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
+from nri_resmgr.checkpoint.encode import Draft
+from nri_resmgr.policies import parse_config
 from nri_resmgr.scenario.read import document_of
 from nri_resmgr.stub.model import (
     Container,

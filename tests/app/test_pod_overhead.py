@@ -7,7 +7,7 @@ import pytest
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import OVERHEAD_NAME, Event
 from nri_resmgr.policy.views import Reservation

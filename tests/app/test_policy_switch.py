@@ -11,7 +11,8 @@ import pytest
 
 from nri_proto import NriLevel
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
-from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
+from nri_resmgr.config import BadSetting, PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.testing import RuntimeRefusal

@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.background.reconciler import PATIENCE, Reconciler
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Event, PodStopped, Started, Synchronized
 from tests.app.node import config

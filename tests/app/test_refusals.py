@@ -12,8 +12,8 @@ from nri_resmgr.app.observers.observer import Subject
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.observing.refusal_log import REFUSED
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.control.events import event_of
+from nri_resmgr.policies import parse_config
 from nri_resmgr.testing import RuntimeRefusal
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import PolicyError

@@ -8,7 +8,8 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
+from nri_resmgr.config import BadSetting, StaticPolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.stub import (
     Container,

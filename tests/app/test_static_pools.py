@@ -15,8 +15,8 @@ from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.requests.static_pools import isolated_command, read_pool_request
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.losses import PlacesChanged
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.stub import Container, Pod

@@ -7,8 +7,8 @@ import pytest
 
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.testing import Runtime, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import Bytes

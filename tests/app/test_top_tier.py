@@ -17,11 +17,11 @@ from nri_resmgr.app.classes.memory.top_tier import TopTierLimits
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.cli.render_status import class_tables
-from nri_resmgr.config import parse_config
 from nri_resmgr.control.classes import classes_of
 from nri_resmgr.control.top_tier import top_tier_ineffective, top_tier_sentences
 from nri_resmgr.host.knobs.files import WritableHostTree
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import Runtime, running_plugin

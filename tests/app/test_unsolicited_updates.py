@@ -14,7 +14,8 @@ from nri_proto import NriLevel
 from nri_resmgr.app.background.hotplug import HotplugFollower
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.timers import Timers
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Timer
 from nri_resmgr.policy.events import ColdStartEnded, Event
 from nri_resmgr.topology import Machine

@@ -16,8 +16,8 @@ from typing import Any
 
 from nri_resmgr.app.verification.inspection import Inspection
 from nri_resmgr.app.verification.verifier import Verification
+from nri_resmgr.checkpoint.writer import CheckpointWriter
 from nri_resmgr.cli.main import main
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter
 from nri_resmgr.log.output import Output
 
 # In memory: a line takes microseconds.

@@ -6,17 +6,13 @@ from typing import Final
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.classes.cpu.cpu_class import CpuClass, TurboDomain
 from nri_resmgr.classes.isolation.exclusivity import Exclusivity
-from nri_resmgr.config import (
-    AllBut,
-    BadSetting,
-    Listed,
-    parse_config,
-)
+from nri_resmgr.config import AllBut, BadSetting, Listed
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig, LoadClassConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, KiloHertz
 from nri_resmgr.values.scheduling import SchedulingClass, SchedulingPolicy

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import API_VERSION, BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import API_VERSION, BadSetting
+from nri_resmgr.policies import parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 
 MACHINE = parse_spec("1s8c1t")

@@ -4,8 +4,9 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import BadSetting
+from nri_resmgr.policies import parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 
 HEAD: Final = "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\n"

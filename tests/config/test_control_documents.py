@@ -14,9 +14,10 @@ from nri_resmgr.classes.rdt import (
     RdtConfig,
     RdtPartition,
 )
-from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
+from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.config.rdt import MonitoredPods, RdtUse
+from nri_resmgr.policies import parse_config
 
 KINDS = (
     "BalloonsPolicy",

@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 import yaml
 
-from nri_resmgr.config import API_VERSION, BadSetting, parse_config
+from nri_resmgr.config import API_VERSION, BadSetting
+from nri_resmgr.policies import parse_config
 
 ROOT: Final = Path(__file__).parents[2]
 TEXT: Final = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")

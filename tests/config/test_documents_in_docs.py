@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 
 ROOT: Final = Path(__file__).parents[2]
 DOCUMENTS: Final = [

@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.dynamic_pools import (
     DynamicPoolConfig,
     DynamicPoolsPolicyConfig,
 )
 from nri_resmgr.config.policy_config import RebalanceUse
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.dynamic_pools import DynamicPoolsPolicy
 from nri_resmgr.policy.events import ContainerSpec, Created
 from nri_resmgr.topology.synthetic import parse_spec

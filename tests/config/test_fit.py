@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.app.policies.fitting import left_out
-from nri_resmgr.app.policies.static import KIND
-from nri_resmgr.config import BadSetting, StaticPolicyConfig, parse_config
+from nri_resmgr.app.configuration.fitting import left_out
+from nri_resmgr.config import BadSetting, StaticPolicyConfig
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.static import KIND
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting
+from nri_resmgr.policies import parse_config
 
 HEAD = "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
 CPU = "$.spec.cpuClasses"

@@ -14,9 +14,10 @@ from nri_resmgr.classes.memory import (
     PolicyFlag,
     PolicyMode,
 )
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.memory_classes import NumaPolicyConfig
 from nri_resmgr.config.mistakes import check_document
+from nri_resmgr.policies import parse_config, read_config
 
 ROOT: Final = Path(__file__).parents[2]
 KINDS: Final = (
@@ -121,7 +122,7 @@ def test_all_mistakes_are_found() -> None:
   miscLimits: 4
 """
 
-    found = check_document(document(spec), lambda _: None)
+    found = check_document(document(spec), read_config, lambda _: None)
 
     assert {one.path for one in found.mistakes if isinstance(one, BadSetting)} == {
         "$.spec.memoryQos.classes[0].swapLimitRatio",

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from nri_resmgr.config.migrate import convert_text
+from nri_resmgr.policies import read_config
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "migrate.md"
 PAIRS: Final = re.findall(
@@ -22,4 +23,4 @@ def test_the_page_has_an_example_of_each_origin() -> None:
 
 @pytest.mark.parametrize(("before", "after"), PAIRS)
 def test_the_examples_are_the_output_of_convert(before: str, after: str) -> None:
-    assert convert_text(before) == after
+    assert convert_text(before, read_config) == after

@@ -7,8 +7,8 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from nri_resmgr.config import parse_config
 from nri_resmgr.config.migrate import convert_text
+from nri_resmgr.policies import parse_config, read_config
 from nri_resmgr.values import InputError
 
 STATIC: Final = "--cpu-manager-policy=static --reserved-cpus=0-1"
@@ -26,7 +26,7 @@ ExecStart=-/usr/bin/kubelet $KUBELET_CONFIG_ARGS \\
 
 def converted(text: str) -> Any:
     """Convert a text; the result is valid."""
-    found = convert_text(text)
+    found = convert_text(text, read_config)
     parse_config(found)
     return yaml.safe_load(found)
 
@@ -81,7 +81,7 @@ def test_reserved_amounts_are_added_and_managers_aligned() -> None:
 
 
 def test_notes_name_flags() -> None:
-    found = convert_text(DROP_IN)
+    found = convert_text(DROP_IN, read_config)
 
     assert "#   --config /var/lib/kubelet/config.yaml: convert that file" in found
     assert "#   --cpu-manager-policy-options full-pcpus-only: whole cores" in found
@@ -101,7 +101,7 @@ def test_notes_name_flags() -> None:
 )
 def test_mistakes_name_their_flag(flags: str, why: str) -> None:
     with pytest.raises(InputError) as caught:
-        convert_text(f'KUBELET_EXTRA_ARGS="{flags}"\n')
+        convert_text(f'KUBELET_EXTRA_ARGS="{flags}"\n', read_config)
 
     assert str(caught.value).startswith(why)
 
@@ -112,7 +112,7 @@ def test_a_manifest_that_contains_such_a_file_is_unchanged() -> None:
         f"  kubelet: |\n    KUBELET_EXTRA_ARGS={STATIC}\n"
     )
 
-    assert convert_text(text) == text
+    assert convert_text(text, read_config) == text
 
 
 CONFIG_MAP: Final = {
@@ -139,7 +139,9 @@ def test_a_list_with_configurations_becomes_single_documents() -> None:
     plugins = {"apiVersion": "config.nri/v1alpha1", "kind": "BalloonsPolicy"}
     kubelet = {"apiVersion": "x/v1", "kind": "KubeletConfiguration"}
     found = list(
-        yaml.safe_load_all(convert_text(listed(CONFIG_MAP, POD, plugins, kubelet)))
+        yaml.safe_load_all(
+            convert_text(listed(CONFIG_MAP, POD, plugins, kubelet), read_config)
+        )
     )
 
     assert [one["kind"] for one in found] == [
@@ -154,7 +156,7 @@ def test_a_list_with_configurations_becomes_single_documents() -> None:
 def test_a_list_of_manifests_stays_a_list() -> None:
     text = listed(POD, POD)
 
-    assert convert_text(text) == text.replace(
+    assert convert_text(text, read_config) == text.replace(
         "memory-type.cri-resource-manager.intel.com",
         "memory-type.resource-policy.nri.io",
     )
@@ -164,4 +166,4 @@ def test_a_mistake_in_a_list_has_its_path() -> None:
     wrong = {**CONFIG_MAP, "data": {"policy": "Active: statics"}}
 
     with pytest.raises(InputError, match=r"^\$\.items\[1\]\.data\.policy\.Active: "):
-        convert_text(listed(POD, wrong))
+        convert_text(listed(POD, wrong), read_config)

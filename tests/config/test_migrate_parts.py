@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.cli.main import main
-from nri_resmgr.config import parse_config
 from nri_resmgr.config.migrate import convert_text
+from nri_resmgr.policies import parse_config, read_config
 from nri_resmgr.values import InputError
 from tests.cli.command import nri_resmgr
 
 
 def converted(text: str) -> Any:
     """Convert a text, and parse the result."""
-    return yaml.safe_load(convert_text(text))
+    return yaml.safe_load(convert_text(text, read_config))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_rdt_without_classes_is_converted() -> None:
 def test_classes_work_on_without_their_policy() -> None:
     text = "policy: {Active: none}\nblockio: {Classes: {slow: [{Weight: 20}]}}"
 
-    config = parse_config(convert_text(text))
+    config = parse_config(convert_text(text, read_config))
     assert config.blockio is not None
     assert list(config.blockio.classes or ()) == ["slow"]
 
@@ -63,18 +63,20 @@ def test_classes_work_on_without_their_policy() -> None:
 def test_an_unrelated_config_map_is_unchanged() -> None:
     text = "apiVersion: v1\nkind: ConfigMap\ndata: {cpu: '2', colour: blue}\n"
 
-    assert convert_text(text) == text
+    assert convert_text(text, read_config) == text
 
 
 def test_modules_that_are_unknown_are_noted() -> None:
-    assert "#   $.avx: unknown module\n" in convert_text("policy: {}\navx: {}\n")
+    assert "#   $.avx: unknown module\n" in convert_text(
+        "policy: {}\navx: {}\n", read_config
+    )
 
 
 def test_a_class_named_default_was_not_that_of_idle_cpus() -> None:
     text = "policy: {Active: balloons}\ncpu: {classes: {default: {maxFreq: 1000000}}}"
 
     assert converted(text)["spec"]["idleCPUClass"] == ""
-    assert parse_config(convert_text(text)).cpu_classes.idle == ""  # type: ignore[union-attr] # it has classes
+    assert parse_config(convert_text(text, read_config)).cpu_classes.idle == ""  # type: ignore[union-attr] # it has classes
 
 
 MANIFEST = """\
@@ -102,7 +104,7 @@ template: {metadata: {annotations: {rdtclass.cri-resource-manager.intel.com: gol
 
 def test_annotations_of_manifests() -> None:
     assert (
-        convert_text(MANIFEST)
+        convert_text(MANIFEST, read_config)
         == """\
 # Without a counterpart, or with another meaning here:
 #   line 12, cri-resource-manager.intel.com/memory-type: values of single containers; \
@@ -140,7 +142,7 @@ metadata:
     cri-resource-manager.intel.com/memory-type: pmem
     memory-type.cri-resource-manager.intel.com: dram
 """
-    head, body = convert_text(text).split("apiVersion")
+    head, body = convert_text(text, read_config).split("apiVersion")
 
     assert head.splitlines()[0] == "---"
     assert "line 6, cri-resource-manager.intel.com/memory-type: the new key" in head
@@ -160,7 +162,7 @@ kind: StaticPolicy # as it is
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 """
-    found = convert_text(text)
+    found = convert_text(text, read_config)
 
     kinds = [one["kind"] for one in yaml.safe_load_all(found) if one]
     assert kinds[:2] == ["StaticPolicy", "StaticPolicy"]
@@ -182,7 +184,7 @@ def test_several_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_keys_cannot_end_a_comment() -> None:
-    found = convert_text('policy: {Active: static, "x\\nkind": 1}')
+    found = convert_text('policy: {Active: static, "x\\nkind": 1}', read_config)
 
     assert "#   $.policy.x\\nkind: not of the active policy\n" in found
 
@@ -290,7 +292,7 @@ def test_any_document_is_converted_to_a_valid_one_or_refused(
 ) -> None:
     # Any other exception fails the test.
     try:
-        found = convert_text(yaml.safe_dump(document, sort_keys=False))
+        found = convert_text(yaml.safe_dump(document, sort_keys=False), read_config)
     except InputError:
         return
     if "\napiVersion: config.nri/v1alpha1" in found:
@@ -352,7 +354,7 @@ def test_any_document_is_converted_to_a_valid_one_or_refused(
 def test_log_and_instrumentation_of_cri_rm_are_converted(
     modules: str, log: object, instrumentation: object, notes: list[str]
 ) -> None:
-    text = convert_text(f"policy: {{Active: none}}\n{modules}\n")
+    text = convert_text(f"policy: {{Active: none}}\n{modules}\n", read_config)
     spec = yaml.safe_load(text)["spec"]
 
     assert (spec.get("log"), spec.get("instrumentation")) == (log, instrumentation)
@@ -372,7 +374,7 @@ def test_log_and_instrumentation_of_cri_rm_are_converted(
 def test_the_controller_of_fast_memory_is_noted(mode: str, sentence: str) -> None:
     modules = f"resource-manager.control: {{Controllers: {{memory: {mode}}}}}"
 
-    text = convert_text(f"policy: {{Active: none}}\n{modules}\n")
+    text = convert_text(f"policy: {{Active: none}}\n{modules}\n", read_config)
 
     (line,) = [one for one in text.splitlines() if "Controllers.memory: " in one]
     assert sentence in line
@@ -387,7 +389,7 @@ metadata:
   annotations:
     toptierlimit.cri-resource-manager.intel.com/pod: 1Gi
 """
-    found = convert_text(pod)
+    found = convert_text(pod, read_config)
 
     assert "    toptierlimit.resource-policy.nri.io/pod: 1Gi\n" in found
     assert "# " not in found

@@ -13,6 +13,7 @@ import yaml
 
 from nri_resmgr.cli.main import main
 from nri_resmgr.config.migrate import convert_text
+from nri_resmgr.policies import read_config
 from nri_resmgr.values import InputError
 
 SAMPLES: Final = Path(__file__).parent / "migrate"
@@ -311,7 +312,9 @@ def test_static_pools(convert: Any) -> None:
     ],
 )
 def test_static_pools_that_are_elsewhere(options: str, noted: str) -> None:
-    text = convert_text(f"policy: {{Active: static-pools, static-pools: {options}}}")
+    text = convert_text(
+        f"policy: {{Active: static-pools, static-pools: {options}}}", read_config
+    )
 
     assert "kind: StaticPoolsPolicy\nspec: {}\n" in text
     assert noted in text
@@ -468,7 +471,7 @@ def test_every_dropped_key_is_noted(name: str, place: str) -> None:
 
     text, sentence = "", ""
     try:
-        text = convert_text(yaml.safe_dump(document))
+        text = convert_text(yaml.safe_dump(document), read_config)
     except InputError as error:
         sentence = str(error)
     if not text:

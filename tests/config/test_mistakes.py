@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.mistakes import DocumentCheck, check_document
+from nri_resmgr.policies import read_config
 
 HEAD: Final = {"apiVersion": "config.nri/v1alpha1", "kind": "BalloonsPolicy"}
 
@@ -62,7 +63,9 @@ def _key(step: str) -> str | int:
 
 
 def judged(spec: object, **top: object) -> DocumentCheck:
-    return check_document(yaml.safe_dump({**HEAD, **top, "spec": spec}), lambda _: None)
+    return check_document(
+        yaml.safe_dump({**HEAD, **top, "spec": spec}), read_config, lambda _: None
+    )
 
 
 def test_the_example_is_right() -> None:
@@ -119,7 +122,7 @@ def test_a_setting_that_does_not_fit_the_machine_is_a_mistake() -> None:
             raise BadSetting("$.spec.reservedResources.cpu", "no such CPU")
 
     spec = {"reservedResources": {"cpu": "cpuset:99"}, "pinCPU": 7}
-    found = check_document(yaml.safe_dump({**HEAD, "spec": spec}), fits)
+    found = check_document(yaml.safe_dump({**HEAD, "spec": spec}), read_config, fits)
 
     assert [str(mistake) for mistake in found.mistakes] == [
         "$.spec.pinCPU: expected true or false, not 7",
@@ -128,7 +131,7 @@ def test_a_setting_that_does_not_fit_the_machine_is_a_mistake() -> None:
 
 
 def test_invalid_yaml_is_one_mistake() -> None:
-    found = check_document("a: [", lambda _: None)
+    found = check_document("a: [", read_config, lambda _: None)
 
     assert (len(found.mistakes), found.is_complete, found.config) == (1, False, None)
 

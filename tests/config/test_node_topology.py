@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.config import BadSetting, parse_config
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.policy_config import NodeTopologyUse
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.find import BUILT_IN
 
 ON = "agent: {nodeResourceTopology: true}"
 ALL = (

@@ -18,18 +18,13 @@ from nri_resmgr.classes.rdt import (
     RdtConfig,
     RdtPartition,
 )
-from nri_resmgr.config import (
-    AllBut,
-    Amount,
-    Listed,
-    TopologyAwareConfig,
-    parse_config,
-)
+from nri_resmgr.config import AllBut, Amount, Listed, TopologyAwareConfig
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.config.observability import InstrumentationUse, LogUse
 from nri_resmgr.config.policy_config import NodeTopologyUse
 from nri_resmgr.config.rdt import RdtUse
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values import CpuSet, KiloHertz, QosClass
 from nri_resmgr.values.scheduling import (
     IoClass,
@@ -187,7 +182,7 @@ MEANINGS: Final = {
                 ("app.verification", True),
                 ("daemon", True),
                 ("app.observing.request_log", True),
-                ("app.policies", True),
+                ("app.configuration", True),
                 ("app.observing.decision_log", True),
                 ("app.running", True),
             ),

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.config import BadSetting, parse_config
-from nri_resmgr.config.log_sources import SOURCES
+from nri_resmgr.config import BadSetting
+from nri_resmgr.config.log_sources import SOURCES, components_of
 from nri_resmgr.config.observability import InstrumentationUse, LogUse
+from nri_resmgr.policies import parse_config
 
 PACKAGE = Path(__file__).parents[2] / "nri_resmgr"
 KINDS = ("TopologyAwarePolicy", "BalloonsPolicy", "StaticPolicy", "NonePolicy")
@@ -232,6 +233,18 @@ def test_a_source_stands_for_modules_that_exist(source: str) -> None:
     for name in SOURCES[source]:
         path = PACKAGE.joinpath(*name.split("."))
         assert path.is_dir() or path.with_suffix(".py").is_file(), name
+
+
+def test_each_package_of_the_daemon_that_logs_is_a_source() -> None:
+    logging = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in PACKAGE.rglob("*.py")
+        if "Logger(__name__)" in path.read_text(encoding="utf-8")
+    }
+    # These are processes of their own, which no document configures.
+    ours = logging - {"agent", "webhook"}
+
+    assert {one: components_of(one) for one in ours} == {one: (one,) for one in ours}
 
 
 def test_the_documented_sources_are_the_known_ones() -> None:

@@ -6,14 +6,15 @@ from typing import Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.migrate import convert_text
 from nri_resmgr.config.podpools import (
     InstanceUnit,
     PodpoolConfig,
     PodpoolsPolicyConfig,
 )
+from nri_resmgr.policies import parse_config, read_config
 from nri_resmgr.policy.podpools import PodpoolsPolicy
 from nri_resmgr.topology.synthetic import parse_spec
 
@@ -150,7 +151,7 @@ policy:
     - {name: pairs, cpu: "2", maxpods: 3, instances: 60 CPUs, FillOrder: FirstFree}
 """
 
-    assert parse_config(convert_text(text)) == parse_config(
+    assert parse_config(convert_text(text, read_config)) == parse_config(
         f"""{HEAD}
 spec:
   reservedResources: {{cpu: 1}}

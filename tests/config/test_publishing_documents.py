@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.policy_config import PublishUse
+from nri_resmgr.policies import parse_config
 
 
 def publish(kind: str, text: str) -> PublishUse:

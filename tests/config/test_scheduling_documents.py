@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from nri_resmgr.config import (
-    BadSetting,
-    TopologyAwareConfig,
-    parse_config,
-)
+from nri_resmgr.config import BadSetting, TopologyAwareConfig
 from nri_resmgr.config.balloons import BalloonsConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values.scheduling import (
     IoClass,
     SchedulingClass,

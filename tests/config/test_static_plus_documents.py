@@ -6,14 +6,8 @@ from typing import Final
 import pytest
 
 from nri_resmgr.classes.isolation.exclusivity import Exclusivity
-from nri_resmgr.config import (
-    Amount,
-    BadSetting,
-    Listed,
-    StaticPlusPolicyConfig,
-    parse_config,
-)
-from nri_resmgr.kinds import kind_named
+from nri_resmgr.config import Amount, BadSetting, Listed, StaticPlusPolicyConfig
+from nri_resmgr.policies import find_kind, parse_config
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 
@@ -86,6 +80,6 @@ def test_a_small_amount_reserves_cpu_0_where_it_is_available(
     spec: str, reserved: str
 ) -> None:
     config = parse_config(f"{HEAD}spec: {spec}\n")
-    policy = kind_named(config.kind).build(config, parse_spec("1s1n8c1t"), None)
+    policy = find_kind(config.kind).build(config, parse_spec("1s1n8c1t"), None)
 
     assert str(policy.settings.reserved) == reserved  # type: ignore[attr-defined]

@@ -18,8 +18,8 @@ from nri_resmgr.config import (
     OfCgroup,
     PolicyConfig,
     StaticPolicyConfig,
-    parse_config,
 )
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values import CpuSet, InputError
 
 ROOT: Final = Path(__file__).parents[2]

@@ -6,13 +6,14 @@ import re
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import BadSetting
 from nri_resmgr.config.static_pools import (
     CpuListConfig,
     StaticPoolConfig,
     StaticPoolsPolicyConfig,
 )
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.static_pools import CpuList, StaticPool, StaticPoolsPolicy
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet

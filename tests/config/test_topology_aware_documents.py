@@ -16,10 +16,10 @@ from nri_resmgr.config import (
     OfCgroup,
     PolicyConfig,
     TopologyAwareConfig,
-    parse_config,
 )
-from nri_resmgr.config.kinds import BUILT_IN
 from nri_resmgr.config.policy_config import RebalanceUse
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.values import CpuSet
 
 ROOT: Final = Path(__file__).parents[2]

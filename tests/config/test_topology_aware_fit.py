@@ -7,11 +7,12 @@ import pytest
 import yaml
 from structlog.testing import capture_logs
 
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.app.policies.topology_aware import topology_aware_settings
-from nri_resmgr.config import BadSetting, TopologyAwareConfig, parse_config
+from nri_resmgr.config import BadSetting, TopologyAwareConfig
 from nri_resmgr.host.tree import HostTree
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.topology_aware import topology_aware_settings
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.preferences import TreeLevel

@@ -17,7 +17,6 @@ from nri_resmgr.app.configuration.status import ConfigurationStatus, DocumentSou
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.observing.sessions import SessionTracker
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.control.client import Client
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.http_server import serve
@@ -25,6 +24,7 @@ from nri_resmgr.control.listener import control_socket
 from nri_resmgr.control.routes import site_of
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log.levels import LogLevels
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import (
     Container,
     LinuxCpu,

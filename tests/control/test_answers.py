@@ -13,12 +13,12 @@ import pytest
 from nri_proto import nri_pb2
 from nri_resmgr.app.configuration.status import DocumentSource, Rejection
 from nri_resmgr.cli.explain import render_explanation
-from nri_resmgr.config.kinds import BUILT_IN
 from nri_resmgr.control.client import QueryRefused
 from nri_resmgr.control.explain import explanation_of
 from nri_resmgr.control.http import HttpRequest
 from nri_resmgr.control.routes import SCHEMA, routes_of
 from nri_resmgr.host.kubelet import KubeletManager
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.sentences import RULE_SENTENCES
 from nri_resmgr.stub import RuntimeInfo

@@ -15,8 +15,8 @@ from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.running.delivery import ByRuntime
 from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
-from nri_resmgr.config import parse_config
 from nri_resmgr.control.daemon_view import DaemonView
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import RuntimeInfo
 from tests.app.node import SAFE, UNSAFE, config
 from tests.control.daemon_parts import ask, asking_view, daemon_view

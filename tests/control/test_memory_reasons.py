@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 import pytest
 
-from nri_resmgr.config import parse_config
 from nri_resmgr.control.explain import explanation_of
 from nri_resmgr.control.memory_reasons import memory_sentences
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub import Container
 from nri_resmgr.values import Bytes, QosClass

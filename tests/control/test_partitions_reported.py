@@ -8,8 +8,8 @@ from nri_resmgr.app.metrics.of_partitions import series_of_partitions
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.running.delivery import ByRuntime
 from nri_resmgr.cli.render_status import exclusivity_lines
-from nri_resmgr.config import parse_config
 from nri_resmgr.control.partitions import exclusivity_of, partition_sentences
+from nri_resmgr.policies import parse_config
 from tests.app.node import config
 from tests.host.partition_kernel import TOP
 from tests.running.partition_node import BY_CPUSET, PartitionNode, partition_node

@@ -14,8 +14,8 @@ from typing import Any, Final
 import attrs
 import msgspec
 
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.testing import Runtime, plugin_process

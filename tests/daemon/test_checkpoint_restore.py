@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.app.configuration.acceptance import Rules, SwitchForbidden
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
-from nri_resmgr.daemon.checkpoint_restore import restore_checkpoint
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME, Draft, checkpoint
+from nri_resmgr.checkpoint.restore import restore_checkpoint
 from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.runtime_info import Configuration as HandedOver
 from nri_resmgr.stub.runtime_info import RuntimeInfo

@@ -13,11 +13,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_resmgr.app.background.supervisor import Part, Supervisor
-from nri_resmgr.app.checkpoint.read import read_checkpoint
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.daemon.checkpoint_writer import CheckpointWriter, StateNotWritten
+from nri_resmgr.checkpoint.decode import read_checkpoint
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
+from nri_resmgr.checkpoint.writer import CheckpointWriter, StateNotWritten
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec

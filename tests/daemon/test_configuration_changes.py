@@ -21,8 +21,8 @@ from nri_resmgr.app.configuration.status import (
     DocumentSource,
 )
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
-from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import DaemonConfiguration
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import (
     Container,
     ContainerUpdate,

@@ -12,12 +12,12 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.background.supervisor import Part, Supervisor
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
-from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.configuration import DaemonConfiguration
 from nri_resmgr.daemon.configuration_cache import CACHE_NAME, encode
 from nri_resmgr.daemon.documents import BadConfigFile, TwoConfigFiles
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.host.text_file import UnreadableFile
+from nri_resmgr.policies import parse_config
 from tests.daemon.documents import (
     BAD,
     UNFIT,

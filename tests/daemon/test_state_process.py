@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.testing import PluginEnded
 from nri_resmgr.values import QosClass

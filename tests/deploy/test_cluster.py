@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from nri_resmgr.cli.main import build_parser
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.process.endpoint import read_endpoint
 from tests.deploy.kubectl import MANIFESTS, of_kind, rendered
 from tests.deploy.pod import arguments_of

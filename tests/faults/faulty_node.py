@@ -22,9 +22,9 @@ from zlib import crc32
 import msgspec
 
 from nri_proto import nri_pb2
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.app.running.units import ADDRESS_VARIABLE
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.control.client import Client
 from nri_resmgr.host.cgroups.finder import cgroup_of_oci, unit_of_oci

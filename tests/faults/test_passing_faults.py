@@ -17,8 +17,8 @@ from typing import Any, Final
 import attrs
 import pytest
 
-from nri_resmgr.app.checkpoint.read import read_checkpoint
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
+from nri_resmgr.checkpoint.decode import read_checkpoint
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.control.client import Client
 from nri_resmgr.topology.synthetic import parse_spec

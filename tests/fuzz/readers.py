@@ -20,14 +20,13 @@ from nri_resmgr.agent.api.resources import CONFIG_MAPS
 from nri_resmgr.agent.api.watch import WatchMachine
 from nri_resmgr.app.adjustments.read import read_adjustments
 from nri_resmgr.app.annotations import Refused, read_preferences
-from nri_resmgr.app.checkpoint.read import read_checkpoint
 from nri_resmgr.app.plugin.changes.adjusting import adjust
 from nri_resmgr.app.plugin.cpu_claims import variables_in
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.requests.amounts import Misplaced
 from nri_resmgr.app.requests.kubelet import requests_in
 from nri_resmgr.app.requests.webhook import read_resources
-from nri_resmgr.config import parse_config
+from nri_resmgr.checkpoint.decode import read_checkpoint
 from nri_resmgr.config.migrate import convert_text
 from nri_resmgr.config.mistakes import check_document
 from nri_resmgr.control.http_request import read_head
@@ -45,6 +44,7 @@ from nri_resmgr.host.pressure import read_pressure
 from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.kubelet.pod_reader import read_pod
 from nri_resmgr.log.levels import LogLevels
+from nri_resmgr.policies import parse_config, read_config
 from nri_resmgr.recordings.text import entry_line, load_recording, read_entries
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
@@ -76,7 +76,7 @@ class Reader:
 
 
 def _configuration(text: str) -> None:
-    mistakes = check_document(text, lambda _: None).mistakes
+    mistakes = check_document(text, read_config, lambda _: None).mistakes
     try:
         config = parse_config(text)
     except ResmgrError:
@@ -299,7 +299,9 @@ def _of_checkpoint(kind: str) -> Reader:
 
 READERS: Final[Mapping[str, Reader]] = {
     "configuration": Reader(_configuration, samples.documents),
-    "foreign configuration": Reader(convert_text, samples.foreign),
+    "foreign configuration": Reader(
+        lambda text: convert_text(text, read_config), samples.foreign
+    ),
     "annotations": Reader(_annotation, samples.annotated),
     "resources": Reader(_resources, lambda: samples.RESOURCES),
     "the kubelet's pod": Reader(_kubelets_pod, samples.kubelets_pods),

@@ -13,11 +13,12 @@ from typing import Any, Final
 import yaml
 
 from nri_proto import nri_pb2
-from nri_resmgr.app.checkpoint.write import FORMAT, Draft
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import API_VERSION, parse_config
+from nri_resmgr.checkpoint.encode import FORMAT, Draft
+from nri_resmgr.config import API_VERSION
+from nri_resmgr.policies import parse_config
 from nri_resmgr.recordings.entries import (
     Answered,
     Called,

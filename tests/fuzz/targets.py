@@ -23,7 +23,8 @@ from nri_proto import (
 )
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.stub.routes import ROUTES, route_of_state_change
 from nri_resmgr.stub.runtime_info import Configuration, RuntimeInfo

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values import ResmgrError
 from tests.fuzz import samples
 from tests.fuzz.drawn import mutants

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.config import API_VERSION, BadSetting, parse_config
-from nri_resmgr.config.kinds import BUILT_IN, GROUP, known_kinds
-from nri_resmgr.kinds import PolicyKind, kind_named
+from nri_resmgr.config import API_VERSION, BadSetting
+from nri_resmgr.policies import PolicyKind, find_kind, parse_config
+from nri_resmgr.policies.find import BUILT_IN, GROUP, known_kinds
 from tests.kinds.distributions import install
 
 ROOT = Path(__file__).parents[2]
 
 GOOD = """\
-from nri_resmgr.app.policies.static import KIND as STATIC
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies import PolicyKind, find_kind
+
+STATIC = find_kind("StaticPolicy")
 
 
 class Kind(PolicyKind):
@@ -56,7 +57,7 @@ def document(kind: str) -> str:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder of installed packages; none of its kinds is remembered afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("nri_resmgr.config.kinds._loaded", {})
+    monkeypatch.setattr("nri_resmgr.policies.find._loaded", {})
     before = set(sys.modules)
     yield tmp_path
     for name in set(sys.modules) - before:
@@ -79,7 +80,7 @@ def test_the_built_in_kinds_are_entry_points_too() -> None:
 
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_a_built_in_kind_has_its_name(name: str) -> None:
-    kind = kind_named(name)
+    kind = find_kind(name)
 
     assert (type(kind).__mro__[1], kind.name) == (PolicyKind, name)
     assert parse_config(document(name)).kind == name
@@ -89,7 +90,7 @@ def test_a_built_in_kind_has_its_name(name: str) -> None:
 def test_a_built_in_kind_is_found_without_reading_entry_points() -> None:
     code = f"""
 import sys
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 for name in {[*BUILT_IN]}:
     parse_config({document("NAME")!r}.replace("NAME", name))
 print("importlib.metadata" in sys.modules)
@@ -170,18 +171,17 @@ def test_a_broken_package_is_named_and_harms_no_other(
 
 
 def test_a_kind_that_is_no_policy_kind_builds_nothing(folder: Path) -> None:
-    text = GOOD.replace(
-        "nri_resmgr.kinds import PolicyKind",
-        "nri_resmgr.config.kinds import ConfigKind as PolicyKind",
-    )
+    text = GOOD.replace("class Kind(PolicyKind)", "class Kind")
     install(
         folder,
         pyproject("mine", "MinePolicy", "mine_of_kinds:KIND"),
         mine_of_kinds=text,
     )
 
-    with pytest.raises(BadSetting, match="MinePolicy is not a PolicyKind"):
-        kind_named("MinePolicy")
+    with pytest.raises(
+        BadSetting, match=r"MinePolicy of mine 1\.2 is not a PolicyKind"
+    ):
+        find_kind("MinePolicy")
 
 
 def test_two_packages_of_one_kind_are_a_mistake(folder: Path) -> None:
@@ -200,6 +200,4 @@ def test_two_packages_of_one_kind_are_a_mistake(folder: Path) -> None:
 def test_a_built_in_kind_cannot_be_replaced(folder: Path) -> None:
     install(folder, pyproject("mine", "StaticPolicy", "nowhere:KIND"))
 
-    assert (
-        type(kind_named("StaticPolicy")).__module__ == "nri_resmgr.app.policies.static"
-    )
+    assert type(find_kind("StaticPolicy")).__module__ == "nri_resmgr.policies.static"

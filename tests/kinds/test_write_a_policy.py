@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import re
 import subprocess
 import sys
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -72,6 +74,27 @@ def packed(some: Node, installed: Path) -> tuple[str, ...]:
 async def ask(some: Node, *words: str) -> Any:
     flags = ("--control-socket", str(some.folder / "control"), "-o", "json")
     return json.loads(await asyncio.to_thread(resmgr, some.folder, *words, *flags))
+
+
+def test_it_imports_from_the_two_public_modules_only() -> None:
+    code = [ast.parse(text) for kind, text in BLOCKS if kind == "python"]
+    found = {
+        node.module
+        for one in code
+        for node in ast.walk(one)
+        if isinstance(node, ast.ImportFrom) and node.module
+    }
+
+    ours = {one for one in found if one.startswith("nri_")}
+    assert ours == {"nri_resmgr.policy", "nri_resmgr.policies"}
+
+
+@pytest.mark.parametrize("module", ["nri_resmgr.policy", "nri_resmgr.policies"])
+def test_a_public_module_has_the_names_that_it_lists(module: str) -> None:
+    public = import_module(module)
+
+    assert [one for one in public.__all__ if not hasattr(public, one)] == []
+    assert not hasattr(public, "NothingOfThisName")
 
 
 def test_the_page_has_no_other_blocks() -> None:

@@ -10,11 +10,11 @@ from pathlib import Path
 import attrs
 
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.pods_api import KubeletPods
 from nri_resmgr.kubelet._gen import core_pb2 as core
 from nri_resmgr.kubelet.connection import KubeletConnection, Pauses
 from nri_resmgr.kubelet.sockets import PODS_API
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod

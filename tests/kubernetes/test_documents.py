@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from nri_resmgr.config.kinds import known_kinds
+from nri_resmgr.policies import known_kinds
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import daemon

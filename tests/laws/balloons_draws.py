@@ -9,8 +9,9 @@ from typing import Any, Final
 import hypothesis.strategies as st
 import msgspec
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import API_VERSION, BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import API_VERSION, BadSetting
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.preferences import Preferences

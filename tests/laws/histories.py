@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import msgspec
 
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.app.plugin.catch_up import catch_up
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.app.plugin.present_pins import with_present_pins
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,

@@ -8,7 +8,7 @@ from typing import Any, Final
 import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import ContainerSpec, Pin, Stopped, Synchronized
 from tests.laws.policy_node import slots_won

@@ -10,9 +10,9 @@ from typing import Any, Protocol
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nri_resmgr.app.checkpoint.write import Draft
 from nri_resmgr.app.plugin.catch_up import catch_up
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.decision import Decision, Policy, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,

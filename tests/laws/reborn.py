@@ -6,8 +6,8 @@ import json
 from random import Random
 from typing import Any, Final
 
-from nri_resmgr.app.checkpoint.read import read_checkpoint
-from nri_resmgr.app.checkpoint.write import Draft, checkpoint
+from nri_resmgr.checkpoint.decode import read_checkpoint
+from nri_resmgr.checkpoint.encode import Draft, checkpoint
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import Restored
 

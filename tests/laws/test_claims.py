@@ -13,7 +13,7 @@ from hypothesis.stateful import (
     rule,
 )
 
-from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.claims import Claim, ClaimPart, ClaimRefused
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.errors import OnFailure

@@ -9,7 +9,8 @@ import msgspec
 from hypothesis import given
 
 from nri_resmgr.app.plugin.engine import Engine
-from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
+from nri_resmgr.config import BadSetting, PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec, Created
 from nri_resmgr.policy.losses import ExclusiveCpusLost
 from nri_resmgr.topology.synthetic import parse_spec

@@ -13,13 +13,13 @@ from nri_resmgr.app.plugin.changes.claimed_cpus import begin_claims
 from nri_resmgr.app.plugin.cpu_claims import ClaimTable
 from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.config import parse_config
 from nri_resmgr.daemon.claims_file import claims_text, parse_claims
 from nri_resmgr.kubelet.pod_resources import (
     ClaimedDevice,
     ContainerResources,
     PodResources,
 )
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.topology.synthetic import parse_spec

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis.stateful import initialize, invariant, rule
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.dynamic_pools import DynamicPoolsPolicy, DynamicPoolsState
 from nri_resmgr.policy.dynamic_pools.sizes import PoolDemand, sizes_of

@@ -8,10 +8,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import BadSetting, PolicyConfig, parse_config
+from nri_resmgr.config import BadSetting, PolicyConfig
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec, Created
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec

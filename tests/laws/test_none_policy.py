@@ -10,7 +10,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.decision import Decision, Rule
 from nri_resmgr.policy.events import (
     NO_PIN,

@@ -8,8 +8,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import assume, example, given
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import ContainerSpec, Created
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.topology import CoreKind, Machine

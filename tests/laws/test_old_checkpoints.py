@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.pool_request import PoolRequest

@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,

@@ -11,8 +11,9 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import BadSetting, parse_config
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.config import BadSetting
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped, Synchronized
 from nri_resmgr.policy.static import StaticPolicy, StaticSettings

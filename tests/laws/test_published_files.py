@@ -14,8 +14,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.plugin.container_files import ContainerFiles
 from nri_resmgr.app.plugin.engine import Engine
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.resource_files import ResourceFiles
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,

@@ -7,7 +7,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given
 
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import TopologyAwareConfig
 from nri_resmgr.policy.events import ContainerSpec, Created, Rebalance, Stopped
 from nri_resmgr.topology.synthetic import parse_spec

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.plugin.engine import Engine
-from nri_resmgr.config import PolicyConfig, parse_config
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.config import PolicyConfig
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences

@@ -10,9 +10,9 @@ import msgspec
 
 from nri_resmgr.app.annotations import read_preferences
 from nri_resmgr.app.annotations.unobeyed import unobeyed
-from nri_resmgr.app.policies.build import build_policy
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.app.requests.static_pools import read_pool_request
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     OVERHEAD_NAME,

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from nri_resmgr.app.policies.build import build_policy
-from nri_resmgr.config import parse_config
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.app.configuration.build import build_policy
+from nri_resmgr.policies import parse_config
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin, Stopped
 from nri_resmgr.scenario.read import document_of
 from nri_resmgr.topology.synthetic import parse_spec

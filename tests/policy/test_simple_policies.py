@@ -10,24 +10,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.policy.decision import Decision, Resources, Rule
-from nri_resmgr.policy.events import (
+from nri_resmgr.policy import (
+    NO_CLASSES,
+    NO_HOST_USE,
+    BadRecord,
     ContainerSpec,
+    CpuSet,
     Created,
+    Decision,
     Event,
+    Ledger,
+    MilliCpus,
+    NodeSet,
     Pin,
+    Placed,
     PodStopped,
+    PolicyError,
     Removed,
+    Resources,
+    Rule,
+    SimplePolicy,
+    SimpleState,
     Started,
+    StateRecords,
     Stopped,
     Synchronized,
     Updated,
 )
-from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE
-from nri_resmgr.policy.ledger import Ledger
-from nri_resmgr.policy.records import BadRecord, StateRecords
-from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
-from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError
 
 ALL: Final = CpuSet.parse("0-7")
 

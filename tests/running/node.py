@@ -20,10 +20,10 @@ from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.app.running.partitions import Partitions
 from nri_resmgr.app.running.parts import DELIVERY_TIMES, DeliveryParts, DeliveryTimes
 from nri_resmgr.app.running.units import UnitProperties
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.cgroups.cpuset_watch import CpusetWatch
 from nri_resmgr.host.cgroups.partitions import PartitionWriter
 from nri_resmgr.host.knobs.files import WritableHostTree
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.testing import CreateResult, Runtime, running_plugin

@@ -14,8 +14,8 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.app.running.partitions import Partitions
 from nri_resmgr.app.running.parts import DeliveryParts
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.cgroups.partitions import PartitionWriter
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.testing import CreateResult, Runtime, running_plugin

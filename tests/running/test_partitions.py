@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.verification.drift import differences_of
-from nri_resmgr.config import parse_config
 from nri_resmgr.host.cgroups.containers import CgroupReference, ContainerCgroups
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.events import Pin
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.values import CpuSet

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import attrs
 
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
 from nri_resmgr.app.plugin.changes.rebalancing import rebalance
 from nri_resmgr.app.running.parts import DeliveryTimes
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.policy.events import Rebalance
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer

@@ -18,7 +18,7 @@ from nri_resmgr.app.configuration.status import Document, DocumentSource
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.plugin.status_codes import status_of
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.recordings.entries import Header, Recording
 from nri_resmgr.recordings.file import RecordingFile
 from nri_resmgr.recordings.recorder import Recorder

@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 
 from nri_resmgr.cli.schema import json_of, yaml_of
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.schema import custom_resources, json_schema_of_all
 
 ROOT: Final = Path(__file__).parents[2]

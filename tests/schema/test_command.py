@@ -12,26 +12,28 @@ import jsonschema
 import pytest
 import yaml
 
-from nri_resmgr.config.kinds import GROUP
+from nri_resmgr.policies.find import GROUP
 from nri_resmgr.schema import custom_resources
 from tests.kinds.distributions import install
 
 pytestmark = pytest.mark.process
 
 MODULE = """\
-from nri_resmgr.app.policies.none import NoneKind
-from nri_resmgr.config.none_policy import NonePolicyConfig
+from nri_resmgr.policies import PolicyConfig, PolicyKind, find_kind
 
 
-class Kind(NoneKind):
+class Kind(PolicyKind):
     name = "HousePolicy"
+
+    def build(self, config, machine, tree):
+        return find_kind("NonePolicy").build(config, machine, tree)
 
     def read(self, top):
         spec = top.table("spec", "rooms", "attic")
         spec.number("rooms", 1, 12, 3)
         if "attic" in spec.rows:
             spec.table("attic", "window")
-        return NonePolicyConfig()
+        return PolicyConfig()
 
 
 KIND = Kind()

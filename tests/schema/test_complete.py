@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nri_resmgr.config.kinds import BUILT_IN
+from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.schema import ANY, Form, Shape, shape_of
 from nri_resmgr.schema.meanings import OF_ALL, OF_KIND, meaning_of
 from nri_resmgr.schema.samples import FULL

@@ -20,8 +20,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.config import API_VERSION, BadSetting, BadSyntax
-from nri_resmgr.config.document import read_config
 from nri_resmgr.config.syntax import parse_yaml
+from nri_resmgr.policies import read_config
 from nri_resmgr.schema import (
     Form,
     Shape,

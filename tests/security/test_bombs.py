@@ -14,8 +14,9 @@ from typing import Final
 import pytest
 
 from nri_resmgr.app.adjustments.read import read_adjustments
-from nri_resmgr.config import BadSyntax, parse_config
+from nri_resmgr.config import BadSyntax
 from nri_resmgr.config.syntax import MAX_TEXT, parse_yaml
+from nri_resmgr.policies import parse_config
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.values import InputError, ResmgrError
 from tests.fuzz import samples

@@ -6,8 +6,9 @@ has to refuse are planted, one at a time, in the graph of all imports.
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from functools import cache
 from typing import Any, Final
@@ -21,7 +22,7 @@ from importlinter.contracts.independence import IndependenceContract
 from importlinter.contracts.layers import LayersContract
 from importlinter.contracts.protected import ProtectedContract
 
-from tests.structure.source import ROOT
+from tests.structure.source import ROOT, modules
 
 CONFIGURATION: Final = read_configuration(str(ROOT / "pyproject.toml"))
 CONTRACTS: Final[Mapping[str, dict[str, Any]]] = {
@@ -37,22 +38,28 @@ TYPES: Final[Mapping[str, type[Contract]]] = {
     )
 }
 
+LAYERS: Final = "Layers: imports point downwards only"
+FLOORS: Final = "App: five floors"
 PURE: Final = "Policy, classes, topology, runtimes, spool and values are pure"
 INDEPENDENT: Final = "Policies do not know each other"
-NO_FILES: Final = "App, kinds, configuration and schemas open no files"
+NO_FILES: Final = "App, checkpoints, kinds, configuration and schemas open no files"
 NRI: Final = "Only packages and modules named here know NRI"
 DEMO: Final = "Only the demo needs the fake runtime"
 
 # By contract: modules, and what each must not import. Names are those below
 # `nri_resmgr`, where it has them.
 REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
-    "Layers: imports point downwards only": (
+    LAYERS: (
         ("testing.world", "app.plugin.resource_policy"),
         ("app.plugin.engine", "testing.world"),
         ("stub.session", "host.tree"),
         ("values.cpuset", "policy.ledger"),
+        ("policies.static", "app.configuration.build"),
+        ("app.plugin.engine", "checkpoint.encode"),
+        ("checkpoint.restore", "daemon.state"),
+        ("config.balloons", "policies.balloons"),
     ),
-    "App: five floors": (("app.requests.chain", "app.running.delivery"),),
+    FLOORS: (("app.requests.chain", "app.running.delivery"),),
     "The wire is sans-I/O": (("nri_proto.mux", "asyncio"),),
     PURE: (
         ("policy.ledger", "threading"),
@@ -72,16 +79,19 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     NO_FILES: (
         ("app.plugin.engine", "os"),
         ("app.metrics.text", "pathlib"),
-        ("config.document", "os"),
-        ("config.kinds", "pathlib"),
+        ("config.table", "os"),
+        ("policies.documents", "pathlib"),
+        ("policies.chosen_cpus", "os"),
+        ("checkpoint.writer", "os"),
     ),
     NRI: (
         # These know policies.
-        ("app.checkpoint.write", "stub.model"),
+        ("checkpoint.encode", "stub.model"),
         ("app.verification.verifier", "stub.update"),
         ("app.observing.history", "stub.model"),
         ("app.annotations.queryable", "stub.contents"),
-        ("app.policies.build", "nri_proto.levels"),
+        ("app.configuration.build", "nri_proto.levels"),
+        ("policies.balloons", "stub.model"),
         ("agent.agent", "stub.model"),
     ),
     DEMO: (
@@ -157,6 +167,27 @@ def test_an_import_is_refused(contract: str, importer: str, imported: str) -> No
     graph.add_import(importer=one, imported=two)
 
     assert not holds(contract, graph)
+
+
+def named_in_text(graph: ImportGraph) -> Iterator[tuple[str, str]]:
+    """Yield modules with those that they name in text, which they may import by it."""
+    for name, module in modules().items():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                named = node.value.partition(":")[0]
+                if "." in named and named in graph.modules and named != name:
+                    yield name, named
+
+
+@pytest.mark.parametrize("contract", [LAYERS, FLOORS])
+def test_a_name_in_text_points_downwards_as_an_import_does(contract: str) -> None:
+    graph = deepcopy(imports_of_tree())
+    found = set(named_in_text(graph))
+    for importer, imported in found:
+        graph.add_import(importer=importer, imported=imported)
+
+    assert ("nri_resmgr.policies.find", "nri_resmgr.policies.balloons") in found
+    assert holds(contract, graph)
 
 
 def test_an_import_is_planted_for_each_contract() -> None:

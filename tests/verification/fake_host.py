@@ -14,7 +14,7 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.verification.inspection import Inspection
 from nri_resmgr.app.verification.report import DriftReport
 from nri_resmgr.app.verification.verifier import Verification, VerificationOptions
-from nri_resmgr.config import parse_config
+from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, ContainerUpdate, LinuxPod, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer
 from nri_resmgr.stub.update_sender import UpdateSender

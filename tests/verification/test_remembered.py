@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nri_resmgr.app.checkpoint.write import Draft
+from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.stub import Container, LinuxPod, Pod
 from nri_resmgr.stub.model import ContainerState, LinuxContainer

@@ -20,8 +20,9 @@ from nri_resmgr.app.configuration.status import (
 )
 from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.app.observers.policy_in_force import PolicyInForce
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.log import Logger
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values import InputError, ResmgrError
 
 log = Logger(__name__)

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import msgspec
 
+from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.plugin.late_hints import follow_hints
-from nri_resmgr.app.policies.build import build_policy
 from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import WhyNoDevices
+from nri_resmgr.policies import find_kind
 from nri_resmgr.policy.claims import ClaimsLost, PreparedClaim, lost_claims
 from nri_resmgr.policy.events import (
     ContainerSpec,
@@ -207,7 +207,7 @@ class Engine:
         Raises:
             BadSetting: The configuration does not fit the machine.
         """
-        kind_named(config.kind).build(config, machine, self._tree)
+        find_kind(config.kind).build(config, machine, self._tree)
 
     def would_pin(self, config: PolicyConfig, machine: Machine) -> Mapping[str, Pin]:
         """Return the pins that `rebuild` would lead to, by container.

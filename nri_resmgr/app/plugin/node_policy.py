@@ -8,6 +8,12 @@ from nri_resmgr.app.adjustments.known_classes import KnownClasses, known_classes
 from nri_resmgr.app.classes.container_classes import ClassContext, ContainerClasses
 from nri_resmgr.app.classes.hosts import ClassHosts
 from nri_resmgr.app.classes.setter import SetterOptions
+from nri_resmgr.app.configuration.fitting import (
+    LeftOut,
+    fitted,
+    left_out,
+    note_left_out,
+)
 from nri_resmgr.app.observers.dispatch import DecisionObservers
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.observing.decision_log import DecisionLog
@@ -17,7 +23,6 @@ from nri_resmgr.app.plugin.engine import Engine
 from nri_resmgr.app.plugin.options import DEFAULT_OPTIONS, EventTimers, PluginOptions
 from nri_resmgr.app.plugin.specs import SpecReader
 from nri_resmgr.app.plugin.timers import Timers
-from nri_resmgr.app.policies.fitting import LeftOut, fitted, left_out, note_left_out
 from nri_resmgr.app.running.delivery import ByRuntime, PinDelivery
 from nri_resmgr.app.running.vm_pods import VmPods
 from nri_resmgr.config import BadSetting, PolicyConfig

@@ -9,9 +9,9 @@ from typing import Final
 import msgspec
 import yaml
 
-from nri_resmgr.config.document import API_VERSION, read_config
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.migrate.section import Note
+from nri_resmgr.config.policy_config import API_VERSION, ReadDocument
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.values.printable import printable
@@ -47,15 +47,18 @@ class Converted(msgspec.Struct, frozen=True):
     spec: JsonObject
     notes: Sequence[Note]
 
-    def text(self) -> str:
+    def text(self, read: ReadDocument) -> str:
         """Return the text of the document, each note as a comment.
+
+        Args:
+            read: Shows whether it is valid.
 
         Raises:
             BadResult: It is not valid.
         """
         document = {"apiVersion": API_VERSION, "kind": self.kind, "spec": self.spec}
         try:
-            read_config(document)
+            read(document)
         except BadSetting as error:
             raise BadResult(error) from None
         # Aliases, for values that stand in two places, are harder to edit.

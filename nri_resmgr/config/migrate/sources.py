@@ -8,9 +8,7 @@ from typing import Final
 import msgspec
 import yaml
 
-from nri_resmgr.config.document import API_VERSION
 from nri_resmgr.config.errors import BadSetting, BadSyntax
-from nri_resmgr.config.kinds import find_kind
 from nri_resmgr.config.migrate.annotations import rename_annotations
 from nri_resmgr.config.migrate.cmk_pools import convert_cmk, is_cmk
 from nri_resmgr.config.migrate.converted import Converted, comments, note_comments
@@ -25,6 +23,7 @@ from nri_resmgr.config.migrate.plugin_files import (
     convert_plugin_file,
     is_plugin_file,
 )
+from nri_resmgr.config.policy_config import API_VERSION, ReadDocument
 from nri_resmgr.config.syntax import parse_yaml
 
 _MARKER: Final = "---"
@@ -55,8 +54,12 @@ class _Piece(msgspec.Struct, frozen=True):
     is_marked: bool
 
 
-def convert_text(text: str) -> str:
+def convert_text(text: str, read: ReadDocument) -> str:
     """Convert all documents of a text; those of nri-plugins and ours stay as they are.
+
+    Args:
+        text: One YAML document or several, or the kubelet's flags.
+        read: Reads a document of ours: what a conversion made is valid.
 
     Raises:
         BadSyntax: It is not YAML, or is empty.
@@ -64,10 +67,10 @@ def convert_text(text: str) -> str:
         BadResult: A document has a mistake that only its conversion shows.
     """
     if has_kubelet_flags(text):
-        return convert_kubelet_flags(text).text()
+        return convert_kubelet_flags(text).text(read)
     found = ""
     for piece in _pieces(text):
-        new, is_marked = _convert(piece)
+        new, is_marked = _convert(piece, read)
         found += new if is_marked or not found else f"{_MARKER}\n{new}"
         found += "" if found.endswith("\n") else "\n"
     if not found:
@@ -93,7 +96,7 @@ def _pieces(text: str) -> Iterator[_Piece]:
         yield _Piece(part, mark.line if place else 0, is_marked=is_marked)
 
 
-def _convert(piece: _Piece) -> tuple[str, bool]:
+def _convert(piece: _Piece, read: ReadDocument) -> tuple[str, bool]:
     """Return the new text of a document, and whether it begins with a marker."""
     # Lines before the text, so that errors have the line of the file.
     document = parse_yaml("\n" * piece.line + piece.text)
@@ -103,20 +106,30 @@ def _convert(piece: _Piece) -> tuple[str, bool]:
         raise BadSetting("$", _EXPECTED)
     version, kind = (str(document.get(key) or "") for key in ("apiVersion", "kind"))
     if version == API_VERSION:
-        find_kind(kind)
+        _check_kind(kind, read)
         return piece.text, piece.is_marked
     if kind == _ADJUSTED and version.startswith("criresmgr.intel.com/"):
         return comments(_ADJUSTMENT), True
-    if kind == _LIST and (items := _items(document)):
+    if kind == _LIST and (items := _items(document, read)):
         return items, False
     if found := _configuration(document, version, kind):
-        return found.text(), False
+        return found.text(read), False
     if not kind or not version:
         raise BadSetting("$", _EXPECTED)
     return _manifest(piece)
 
 
-def _items(document: Mapping[str, object]) -> str:
+def _check_kind(kind: str, read: ReadDocument) -> None:
+    """Check that there is a kind of documents of ours."""
+    try:
+        read({"apiVersion": API_VERSION, "kind": kind})
+    except BadSetting as error:
+        # Others are of the specification, which is not in it.
+        if error.path == "$.kind":
+            raise
+
+
+def _items(document: Mapping[str, object], read: ReadDocument) -> str:
     """Convert a list with configurations, as kubectl writes it, to single documents.
 
     Empty for a list of manifests only, which stays one document.
@@ -131,7 +144,7 @@ def _items(document: Mapping[str, object]) -> str:
         try:
             # kubectl writes no list into another one.
             is_list = isinstance(item, Mapping) and item.get("kind") == _LIST
-            new, _ = _manifest(piece) if is_list else _convert(piece)
+            new, _ = _manifest(piece) if is_list else _convert(piece, read)
         except BadSetting as error:
             path = f"$.items[{place}]{error.path.removeprefix('$')}"
             raise BadSetting(path, error.why) from None

@@ -9,8 +9,9 @@ import msgspec
 
 from nri_resmgr.app.adjustments.adjustment import Adjustment
 from nri_resmgr.app.adjustments.read import ReadAdjustment, read_adjustments
-from nri_resmgr.config import PolicyConfig, parse_config
+from nri_resmgr.config import PolicyConfig
 from nri_resmgr.host.spool_folder import SpoolFolder
+from nri_resmgr.policies import parse_config
 from nri_resmgr.spool import (
     ADJUSTMENTS,
     CONFIGURATION,

@@ -18,8 +18,8 @@ from nri_resmgr.classes.rdt import (
     plan_of,
 )
 from nri_resmgr.classes.rdt.checks import classes_of
-from nri_resmgr.config import parse_config
 from nri_resmgr.config.rdt import MonitoredPods, read_rdt_document
+from nri_resmgr.policies import parse_config
 
 PAGE = Path(__file__).parents[3] / "docs" / "rdt.md"
 FENCED = r"(?ms)^```yaml\n(.*?)```"

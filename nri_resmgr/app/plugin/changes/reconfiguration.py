@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from nri_resmgr.app.configuration.fitting import LeftOut, fitted, left_out, put_in_force
 from nri_resmgr.app.configuration.status import WouldChange
 from nri_resmgr.app.plugin.changes.claimed_cpus import take_claimed, usable_machine
 from nri_resmgr.app.plugin.node_policy import NodePolicy
-from nri_resmgr.app.policies.fitting import LeftOut, fitted, left_out, put_in_force
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.events import NO_PIN
 from nri_resmgr.topology import Machine

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from nri_resmgr.app.policies.chosen_cpus import choose_cpus
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.podpools import (
     InstanceUnit,
@@ -15,7 +14,8 @@ from nri_resmgr.config.podpools import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.podpools import (
     DEFAULT,

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, TypeVar
 
-from nri_resmgr.kinds import kind_named
+from nri_resmgr.policies import find_kind
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import Key, Rows
 from nri_resmgr.values.documents import to_plain
@@ -53,7 +53,7 @@ class Draft:
 
     def steps(self, policy: Policy[StateT], state: StateT) -> Iterator[None]:
         """Make the lines of a state, in steps of about a millisecond."""
-        records = kind_named(policy.kind).records()
+        records = find_kind(policy.kind).records()
         if policy.kind != self._kind:
             self._kind, self._made = policy.kind, {}
         lines: list[str] = []

@@ -8,13 +8,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.kinds import find_kind, known_kinds
-from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.policy_config import API_VERSION, PolicyConfig
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig
-
-API_VERSION: Final = "config.nri/v1alpha1"
+from nri_resmgr.policies.find import find_kind, known_kinds
 
 MODE: Final = "mode"
 

@@ -1,65 +1,44 @@
 """Finds kinds of policies by name: built-in ones, then those of installed packages.
 
 Each kind is declared as an entry point in the group `GROUP`: its name is the kind of
-the configuration document, its object a `nri_resmgr.kinds.PolicyKind`. The built-in
-ones are declared in the same way by our own package. They are in a table here as well,
-because importing ``importlib.metadata`` takes 50 ms of each start and scanning the
-installed packages another 5 ms, which only documents of other kinds should cost.
+the configuration document, its object a `PolicyKind`. The built-in ones are declared in
+the same way by our own package. They are in a table here as well, because importing
+``importlib.metadata`` takes 50 ms of each start and scanning the installed packages
+another 5 ms, which only documents of other kinds should cost.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.policy_config import PolicyConfig
-from nri_resmgr.config.table import Table
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.values.closest import closest
 
 if TYPE_CHECKING:  # see the module's docstring
     from importlib.metadata import EntryPoint
 
-ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
-
 GROUP: Final = "nri_resmgr.policies"
 
-# By name and not by import: these modules are in layers above this one.
+# By name and not by import: a start imports only the kind of its document.
 BUILT_IN: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "BalloonsPolicy": "nri_resmgr.app.policies.balloons:KIND",
-        "DynamicPoolsPolicy": "nri_resmgr.app.policies.dynamic_pools:KIND",
-        "NonePolicy": "nri_resmgr.app.policies.none:KIND",
-        "PodpoolsPolicy": "nri_resmgr.app.policies.podpools:KIND",
-        "StaticPlusPolicy": "nri_resmgr.app.policies.static_plus:KIND",
-        "StaticPoolsPolicy": "nri_resmgr.app.policies.static_pools:KIND",
-        "StaticPolicy": "nri_resmgr.app.policies.static:KIND",
-        "TopologyAwarePolicy": "nri_resmgr.app.policies.topology_aware:KIND",
+        "BalloonsPolicy": "nri_resmgr.policies.balloons:KIND",
+        "DynamicPoolsPolicy": "nri_resmgr.policies.dynamic_pools:KIND",
+        "NonePolicy": "nri_resmgr.policies.none:KIND",
+        "PodpoolsPolicy": "nri_resmgr.policies.podpools:KIND",
+        "StaticPlusPolicy": "nri_resmgr.policies.static_plus:KIND",
+        "StaticPoolsPolicy": "nri_resmgr.policies.static_pools:KIND",
+        "StaticPolicy": "nri_resmgr.policies.static:KIND",
+        "TopologyAwarePolicy": "nri_resmgr.policies.topology_aware:KIND",
     }
 )
 
-_loaded: Final[dict[str, ConfigKind[PolicyConfig]]] = {}
-
-
-class ConfigKind(ABC, Generic[ConfigT]):
-    """The reader of one kind of document.
-
-    Attributes:
-        name: The ``kind`` of the document.
-    """
-
-    name: str
-
-    @abstractmethod
-    def read(self, top: Table) -> ConfigT:
-        """Read the ``spec`` of a document whose other keys are validated already.
-
-        Raises:
-            BadSetting: The first error in it.
-        """
+_loaded: Final[dict[str, PolicyKind[PolicyConfig]]] = {}
 
 
 def known_kinds() -> tuple[str, ...]:
@@ -67,7 +46,7 @@ def known_kinds() -> tuple[str, ...]:
     return tuple(sorted({*BUILT_IN, *(one.name for one in _installed())}))
 
 
-def find_kind(name: str, path: str = "$.kind") -> ConfigKind[PolicyConfig]:
+def find_kind(name: str, path: str = "$.kind") -> PolicyKind[PolicyConfig]:
     """Return a kind by its name.
 
     Args:
@@ -81,14 +60,14 @@ def find_kind(name: str, path: str = "$.kind") -> ConfigKind[PolicyConfig]:
         return known
     if target := BUILT_IN.get(name):
         module, _, attribute = target.partition(":")
-        found: ConfigKind[PolicyConfig] = getattr(import_module(module), attribute)
+        found: PolicyKind[PolicyConfig] = getattr(import_module(module), attribute)
     else:
         found = _load(name, path)
     _loaded[name] = found
     return found
 
 
-def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
+def _load(name: str, path: str) -> PolicyKind[PolicyConfig]:
     # Only the requested kind is loaded: a broken package does not affect nodes that do
     # not use it.
     points = [one for one in _installed() if one.name == name]
@@ -103,7 +82,7 @@ def _load(name: str, path: str) -> ConfigKind[PolicyConfig]:
     except Exception as error:
         why = f"{type(error).__name__}: {error}"
         raise BadSetting(path, f"{where} cannot be loaded: {why}") from error
-    if not isinstance(found, ConfigKind):
+    if not isinstance(found, PolicyKind):
         raise BadSetting(path, f"{where} is not a PolicyKind: {points[0].value}")
     if found.name != name:
         raise BadSetting(path, f"{where} has another name: {found.name}")

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from nri_resmgr.config import BadSetting, PolicyConfig
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import kind_named
 from nri_resmgr.kubelet.sockets import WhyNoDevices
 from nri_resmgr.log import Logger
+from nri_resmgr.policies import find_kind
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
@@ -30,7 +30,7 @@ def build_policy(
             setting of the host that this does not support is passed to *on_misfit*
             instead, if given.
     """
-    policy = kind_named(config.kind).build(config, machine, tree)
+    policy = find_kind(config.kind).build(config, machine, tree)
     found: tuple[tuple[str, str], ...] = ()
     try:
         found = host_warnings(config, machine, tree, why_no_devices)
@@ -72,6 +72,6 @@ def host_warnings(
     if not config.preferred_devices and (tree is None or is_default):
         return ()
     # Late: on the start path, and few configurations have any of these.
-    from nri_resmgr.app.policies.host_fit import fit_host
+    from nri_resmgr.app.configuration.host_fit import fit_host
 
     return tuple(fit_host(config, machine, tree, why_no_devices))

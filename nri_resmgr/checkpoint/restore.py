@@ -7,16 +7,16 @@ from contextlib import suppress
 
 import msgspec
 
-from nri_resmgr.app.checkpoint.read import (
+from nri_resmgr.app.configuration.acceptance import SwitchForbidden
+from nri_resmgr.app.configuration.status import DocumentSource
+from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.checkpoint.decode import (
     BadCheckpoint,
     Checkpoint,
     NewerCheckpoint,
     read_checkpoint,
 )
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME
-from nri_resmgr.app.configuration.acceptance import SwitchForbidden
-from nri_resmgr.app.configuration.status import DocumentSource
-from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.host.cgroups.containers import CgroupReference
 from nri_resmgr.host.state_dir import StateDir, StateInUse, StateUnusable
 from nri_resmgr.log import Logger

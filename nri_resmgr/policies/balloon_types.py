@@ -9,12 +9,6 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.policies.reserved_balloons import (
-    ReservedCpus,
-    exactly,
-    per_socket,
-    reserved_type,
-)
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
 from nri_resmgr.config.balloons import BalloonsConfig
@@ -22,6 +16,12 @@ from nri_resmgr.host.fields import optional_cpus
 from nri_resmgr.host.hints import path_hint
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kubelet.sockets import WhyNoDevices
+from nri_resmgr.policies.reserved_balloons import (
+    ReservedCpus,
+    exactly,
+    per_socket,
+    reserved_type,
+)
 from nri_resmgr.policy.affinity import Expression, Operator
 from nri_resmgr.policy.balloons.choose_type import parts_of
 from nri_resmgr.policy.balloons.settings import (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.app.policies.chosen_cpus import choose_cpus
 from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.records import Records
 from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings, records
 from nri_resmgr.policy.whole_pods import PodPlacement

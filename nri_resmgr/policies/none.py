@@ -7,7 +7,7 @@ from typing import Final
 from nri_resmgr.config.none_policy import NonePolicyConfig, read_none_policy
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.none import NonePolicy, NoneState
 from nri_resmgr.policy.scheduling import SchedulingRules
 from nri_resmgr.topology import Machine

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.app.policies.chosen_cpus import choose_cpus
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.dynamic_pools import (
     DynamicPoolConfig,
@@ -13,7 +12,8 @@ from nri_resmgr.config.dynamic_pools import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.dynamic_pools import (
     RESERVED,

@@ -7,7 +7,6 @@ from typing import Final, TypeAlias
 
 from nri_resmgr.app.classes.blockio.host import BlockIoHost
 from nri_resmgr.app.classes.rdt.writer import opener
-from nri_resmgr.app.policies.balloon_types import unknown_devices
 from nri_resmgr.classes.cpu.check import check
 from nri_resmgr.classes.irq.interrupts import ALL, check_allowed
 from nri_resmgr.classes.isolation.exclusivity import Exclusivity
@@ -26,6 +25,7 @@ from nri_resmgr.host.resctrl import ResctrlOptions
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.kubelet.sockets import WhyNoDevices
+from nri_resmgr.policies.balloon_types import unknown_devices
 from nri_resmgr.topology import CgroupLayout, Machine
 from nri_resmgr.values import NO_NODES, HostError, NodeSet, PolicyError
 

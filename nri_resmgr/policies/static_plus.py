@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.app.policies.chosen_cpus import choose_cpus
 from nri_resmgr.config import Amount
 from nri_resmgr.config.static_plus_policy import (
     StaticPlusPolicyConfig,
@@ -12,7 +11,8 @@ from nri_resmgr.config.static_plus_policy import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.records import Records
 from nri_resmgr.policy.static import OnFailure, records
 from nri_resmgr.policy.static_plus import StaticPlusPolicy, StaticPlusSettings

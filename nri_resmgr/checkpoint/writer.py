@@ -10,9 +10,9 @@ from functools import partial
 from typing import Final
 
 from nri_resmgr.app.background.threads import found_by, in_thread, start_last_thread
-from nri_resmgr.app.checkpoint.write import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.node_policy import NodePolicy
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME, Draft, checkpoint
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import Event, Synchronized

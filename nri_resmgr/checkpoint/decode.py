@@ -10,8 +10,8 @@ from typing import TypeVar
 
 import msgspec
 
-from nri_resmgr.app.checkpoint.write import FORMAT
-from nri_resmgr.kinds import kind_named
+from nri_resmgr.checkpoint.encode import FORMAT
+from nri_resmgr.policies import find_kind
 from nri_resmgr.policy.decision import Policy
 from nri_resmgr.policy.records import BadRecord, Key, Records, Restored, Rows
 from nri_resmgr.values import InputError
@@ -65,7 +65,7 @@ class Checkpoint(msgspec.Struct, frozen=True):
         Raises:
             BadRecord: A record is invalid.
         """
-        records = kind_named(self.kind).records()
+        records = find_kind(self.kind).records()
         for name in self.rows.keys() - records.TABLES.keys():
             raise BadRecord(name, f"{self.kind} has no such records")
         tables = {

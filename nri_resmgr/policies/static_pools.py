@@ -14,7 +14,7 @@ from nri_resmgr.config.static_pools import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.static_pools import (
     CpuList,
     StaticPool,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Final
 
-from nri_resmgr.app.policies.balloon_types import balloon_types, expressions_of
-from nri_resmgr.app.policies.chosen_cpus import choose_cpus
-from nri_resmgr.app.policies.reserved_balloons import ReservedCpus
 from nri_resmgr.config import Amount, BadSetting
 from nri_resmgr.config.balloons import BalloonsConfig, read_balloons
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.balloon_types import balloon_types, expressions_of
+from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.kind import PolicyKind
+from nri_resmgr.policies.reserved_balloons import ReservedCpus
 from nri_resmgr.policy.balloons import records
 from nri_resmgr.policy.balloons.advice import smaller_minimum
 from nri_resmgr.policy.balloons.errors import BalloonShort

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Generic, TypeVar
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from nri_resmgr.config.errors import BadSetting
-from nri_resmgr.config.kinds import ConfigKind, find_kind
 from nri_resmgr.config.policy_config import PolicyConfig
+from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policy.records import Records, StateRecords
-from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology import Machine
+
+if TYPE_CHECKING:  # the agent and the webhook read documents, and have no policies
+    from nri_resmgr.policy.records import Records
+    from nri_resmgr.policy.views import ViewedPolicy
 
 ConfigT = TypeVar("ConfigT", bound=PolicyConfig)
 
 
-class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
+class PolicyKind(ABC, Generic[ConfigT]):
     """A kind of policy: reader of its configuration, builder, and checkpoint form.
 
     Entry points name objects of this class. Their modules are imported on the start
@@ -29,7 +30,16 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
         state: The class of the policy's states, for the default of `records`.
     """
 
+    name: str
     state: type[msgspec.Struct]
+
+    @abstractmethod
+    def read(self, top: Table) -> ConfigT:
+        """Read the ``spec`` of a document whose other keys are validated already.
+
+        Raises:
+            BadSetting: The first error in it.
+        """
 
     @abstractmethod
     def build(
@@ -52,17 +62,7 @@ class PolicyKind(ConfigKind[ConfigT], Generic[ConfigT]):
 
         By default each field of `state` is a table, or a row where it is no mapping.
         """
+        # Late: see the imports of types.
+        from nri_resmgr.policy.records import StateRecords
+
         return StateRecords(self.state)
-
-
-def kind_named(name: str, path: str = "$.kind") -> PolicyKind[Any]:
-    """Return the kind of a policy or configuration.
-
-    Raises:
-        BadSetting: There is no such kind, or it cannot be loaded.
-    """
-    found = find_kind(name, path)
-    # The entry point of another distribution may name any object.
-    if not isinstance(found, PolicyKind):
-        raise BadSetting(path, f"{name} is not a PolicyKind")
-    return found

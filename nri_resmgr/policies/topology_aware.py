@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from nri_resmgr.app.policies.chosen_cpus import choose_cpus
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.kinds import PolicyKind
+from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.host_use import NO_CPU_CLASSES, CpuClassRules
