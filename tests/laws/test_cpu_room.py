@@ -7,7 +7,7 @@ from typing import Final
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created
@@ -96,14 +96,17 @@ def grants_in(node: InProcessNode, namespace: str, request: int) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 @examples(0.12)
 @given(seed=st.integers(0, 1 << 20))
-def test_what_is_available_is_granted(kind: str, machine: str, seed: int) -> None:
+def test_available_cpus_are_granted(kind: str, machine: str, seed: int) -> None:
     check_available(lived(kind, machine, seed))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @examples(0.3)
 @given(machine=DRAWN, seed=st.integers(0, 1 << 20))
-def test_nor_does_an_odd_machine_say_more(kind: str, machine: str, seed: int) -> None:
+@example(machine="4s1n1c1t1e around=4 memory=4Gi", seed=0)
+def test_available_cpus_of_odd_machines_are_granted(
+    kind: str, machine: str, seed: int
+) -> None:
     check_available(lived(kind, machine, seed))
 
 
@@ -119,14 +122,18 @@ def check_available(node: InProcessNode) -> None:
 @pytest.mark.parametrize("kind", ["TopologyAwarePolicy", "StaticPolicy"])
 @examples(0.12)
 @given(seed=st.integers(0, 1 << 20))
-def test_no_node_says_less_than_there_is(kind: str, machine: str, seed: int) -> None:
+def test_no_node_reports_less_than_it_can_grant(
+    kind: str, machine: str, seed: int
+) -> None:
     check_not_less(lived(kind, machine, seed))
 
 
 @pytest.mark.parametrize("kind", ["TopologyAwarePolicy", "StaticPolicy"])
 @examples(0.3)
 @given(machine=DRAWN, seed=st.integers(0, 1 << 20))
-def test_nor_does_an_odd_machine_say_less(kind: str, machine: str, seed: int) -> None:
+def test_no_odd_machine_reports_less_than_it_can_grant(
+    kind: str, machine: str, seed: int
+) -> None:
     check_not_less(lived(kind, machine, seed))
 
 
@@ -141,7 +148,7 @@ def check_not_less(node: InProcessNode) -> None:
 @pytest.mark.parametrize("machine", ["1s1n2c1t", "1s1n8c2t", "1s1n6c1t l3=2"])
 @examples(0.25)
 @given(seed=st.integers(0, 1 << 20), more=st.integers(1, 3 * ONE_CPU))
-def test_what_exceeds_the_only_node_is_refused(
+def test_a_request_larger_than_the_only_node_is_refused(
     machine: str, seed: int, more: int
 ) -> None:
     node = lived("TopologyAwarePolicy", machine, seed)

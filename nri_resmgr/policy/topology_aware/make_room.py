@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
+from nri_resmgr.policy.topology_aware.pools import Pool
+from nri_resmgr.policy.topology_aware.room import exclusive_room
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.values import ONE_CPU
 
@@ -21,11 +23,24 @@ def may_be_in_the_way(demand: Demand, ledger: PoolLedger) -> bool:
     rows = zip(ledger.shared, ledger.without_request, strict=True)
     # Of these pools at most one CPU each is kept for them.
     idle = [count > 0 and not shared for shared, count in rows]
-    needed = demand.capacity
-    return any(idle) and any(
-        free - ONE_CPU * sum(idle[one] for one in pool.subtree) < needed <= free + 1
+    if not any(idle):
+        return False
+    needed, bare = demand.capacity, ledger.of_requests()
+    return any(
+        free - ONE_CPU * kept < needed or _keeps_exclusive(demand.count, pool, ledger)
         for pool, free in zip(ledger.tree.pools, ledger.free_capacities, strict=True)
+        if needed <= bare.free_capacity(pool)
+        and (kept := sum(idle[one] for one in pool.subtree))
     )
+
+
+def _keeps_exclusive(count: int, pool: Pool, ledger: PoolLedger) -> bool:
+    """Return whether containers without a request keep CPUs from being exclusive.
+
+    A pool can have the capacity for *count* CPUs in fractions of which none is whole.
+    """
+    bare = ledger.of_requests()
+    return exclusive_room(pool, ledger) < count <= exclusive_room(pool, bare)
 
 
 def movable_grants(view: NodeView) -> list[Grant]:
