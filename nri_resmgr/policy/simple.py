@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.base import PolicyBase, with_ledger
 from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
@@ -195,7 +196,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         after = _put(arranged, spec, pin.over(sent))
         reason = self._reason(after, spec, pin, placed.rule, placed.detail)
         decision = self.settled(left, after, (reason,))
-        return Decision(decision.state, (reason,), pin, decision.updates)
+        return replace(decision, pin=pin)
 
     def _reason(
         self, state: StateT, spec: ContainerSpec, pin: Pin, rule: Rule, detail: str = ""

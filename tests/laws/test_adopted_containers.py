@@ -24,7 +24,7 @@ _UNLIMITED: Final = 1_000_000
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 @given(data=st.data())
-def test_an_adopted_container_has_what_a_new_one_would_get(
+def test_an_adopted_container_has_the_grant_of_a_new_one(
     kind: str, data: st.DataObject
 ) -> None:
     machines = data.draw(machines_for(kind))

@@ -175,6 +175,24 @@ class DynamicPoolsPolicy(SimplePolicy[DynamicPoolsState]):
         after = self.arranged(replace(state, busy=busy))
         return self.settled(state, after, tuple(self._resizes(state, after)))
 
+    def settled(
+        self,
+        before: DynamicPoolsState,
+        after: DynamicPoolsState,
+        reasons: tuple[Reason, ...],
+    ) -> Decision[DynamicPoolsState]:
+        """Decide on *after*, with a reason for those that fit into their pools now."""
+        named = {reason.container for reason in reasons}
+        joined = after.places.keys() - before.places.keys() - named
+        if joined:
+            pins = self.pins(after)
+            reasons += tuple(
+                self._reason(after, entry.spec, pins[key], Rule.NOW_FITS)
+                for key, entry in after.ledger.entries.items()
+                if key in joined
+            )
+        return super().settled(before, after, reasons)
+
     def pins(self, state: DynamicPoolsState) -> dict[str, Pin]:
         """Return the desired pin of every container, by id."""
         settings = self.settings
