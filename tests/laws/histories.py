@@ -116,7 +116,7 @@ class History:
         moved = {}
         for key, pin in after.items():
             stays = self.pins[key]
-            if stays.mems <= pin.mems <= self.had[key]:
+            if pin.mems <= self.had[key] and not pin.mems < stays.mems:
                 stays = msgspec.structs.replace(stays, mems=pin.mems)
             if stays.cpus < pin.cpus <= stays.cpus | self._came_since(decisions):
                 stays = msgspec.structs.replace(stays, cpus=pin.cpus)

@@ -81,7 +81,7 @@ class BalloonsPolicyNeverErrs(Node):
         self.create_in_place(spec)
 
     @rule(spec=containers())
-    def create_without_wishes(self, spec: ContainerSpec) -> None:
+    def create_without_annotations(self, spec: ContainerSpec) -> None:
         """Most containers have no annotations."""
         self.create(msgspec.structs.replace(spec, preferences=NO_PREFERENCES, hints=()))
 
@@ -240,7 +240,12 @@ class BalloonsPolicyNeverErrs(Node):
             # Those that came without a word may need its CPUs.
             gives_way = self.why[key] in (Rule.FELL_BACK, Rule.MOVED)
             moved |= bool(new) and makes_way(self.specs[key]) and gives_way
-            assert moved or self.state.memberships[key] == was
+            is_ = self.state.memberships[key]
+            # CPUs that others came with may look like decisions after the checkpoint.
+            # A balloon that shares idle ones is then found anew, by its own CPUs.
+            if new and was.balloon and before.balloons[was.balloon].reach:
+                is_ = msgspec.structs.replace(is_, balloon=was.balloon)
+            assert moved or is_ == was
         assert not silent or self.updates_of_last == 0
 
     @rule(decisions=st.integers(0, 50))
@@ -303,7 +308,7 @@ class BalloonsPolicyNeverErrs(Node):
         check_numbers(self.policy, self.state)
 
     @invariant()
-    def everybody_has_what_was_asked_for(self) -> None:
+    def all_containers_have_their_requests(self) -> None:
         """Each container has its type and size, unless it fell back or CPUs ran out."""
         short = short_leaves(self.policy, self.state)
         assert short <= self.short or not self.state.free
@@ -316,7 +321,7 @@ class BalloonsPolicyNeverErrs(Node):
             )
 
     @invariant()
-    def nobody_falls_back_beside_room(self) -> None:
+    def no_container_falls_back_needlessly(self) -> None:
         """Who fell back would not be placed now, either."""
         context = self.policy.context
         for key, spec in self.specs.items():
@@ -327,7 +332,7 @@ class BalloonsPolicyNeverErrs(Node):
                     assert not choose_balloon(search_for(spec, left, context)[0]), key
 
     @invariant()
-    def everybody_is_where_it_belongs(self) -> None:
+    def all_containers_are_in_their_balloons(self) -> None:
         """In a balloon, of its type if it did not fall back, or left alone."""
         for key, spec in self.specs.items():
             name, alone = (
@@ -363,7 +368,7 @@ class BalloonsPolicyNeverErrs(Node):
         check_memory(self.policy.machine, self.state.memory)
 
     @invariant()
-    def the_runtime_holds_what_the_state_says(self) -> None:
+    def the_runtime_has_the_pins_of_the_state(self) -> None:
         """The pins that were sent add up to the desired ones."""
         wanted = self.wanted()
         assert self.policy.pins(self.state) == wanted

@@ -340,6 +340,23 @@ def test_a_container_does_not_give_way_to_a_minimum_that_was_not_there() -> None
     check_restarts(history)
 
 
+def test_an_empty_balloon_leaves_cpus_that_containers_run_on() -> None:
+    machine, types = "1s2n4c1t", "[{name: own, minBalloons: 1, minCPUs: 2}]"
+    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
+    history = History(policy_of("BalloonsPolicy", f"{{{RESERVED}}}", machine))
+    history.create(ContainerSpec(id="log", pod="log", qos=QosClass.BEST_EFFORT))
+    history.switch(policy_of("NonePolicy", "{}", machine))
+    history.create(burstable("web", 2000, created=1))
+    history.create(burstable("db", 5000, created=2))
+    history.switch(policy_of("BalloonsPolicy", spec, machine))
+    # Without "log" on CPU 1 this would be one of the empty balloon's, as in a state
+    # without containers, which the checkpoint of another policy is.
+    assert history.pins["log"].cpus == CpuSet.parse("1,4-7")
+
+    assert history.restart(1).pins == history.pins
+    check_restarts(history)
+
+
 def test_isolated_cpus_are_a_balloon_s_own() -> None:
     machine = "1s1n6c1t isolated=4-5"
     history = History(policy_of("BalloonsPolicy", sharing("system"), machine))

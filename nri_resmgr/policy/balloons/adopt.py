@@ -36,7 +36,7 @@ from nri_resmgr.policy.balloons.state import ReservedRoom, Slot
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
-from nri_resmgr.values import PolicyError
+from nri_resmgr.values import CpuSet, PolicyError
 
 
 def adopt(
@@ -65,7 +65,7 @@ def adopt(
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
     if all(one.id in old.ledger for one in specs):
-        state = _completed(old, state, context)
+        state = _completed(old, state, occupancy.occupied, context)
     placed = {
         key: BalloonPlacement(state, _rule_of(membership.balloon, old, state))
         for key, membership in state.memberships.items()
@@ -78,7 +78,7 @@ def adopt(
         found = recognise(spec, state, context, occupancy)
         if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
-    state = _completed(old, state, context)
+    state = _completed(old, state, occupancy.occupied, context)
     state = create_minimum(state, context, partial=True)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)
@@ -98,13 +98,14 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
     return replace(found, state=_with_memory((spec,), state, found.state, context))
 
 
-def _completed(old: State, state: State, context: Context) -> State:
+def _completed(old: State, state: State, occupied: CpuSet, context: Context) -> State:
     """Restore empty balloons, and give those that have containers what they lack.
 
     In this order: those that lost CPUs do not take those of the empty ones.
     """
     found = tuple(state.balloons)
-    return grow(found, restore_empty(old, state, context), context)
+    state = restore_empty(old, state, occupied, context)
+    return grow(found, state, context)
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:

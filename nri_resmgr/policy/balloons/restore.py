@@ -48,9 +48,13 @@ def restore(
         for name, one in old.balloons.items()
         if not one.within and (members := _staying(one, specs, old, context))
     }
+    rooms = {
+        slot: room
+        for slot, room in rooms.items()
+        if _asks_for(room.spec, context) == old.balloons[room.balloon].type
+    }
     for room in rooms.values():
-        if _asks_for(room.spec, context) == old.balloons[room.balloon].type:
-            staying.setdefault(room.balloon, [])
+        staying.setdefault(room.balloon, [])
     for name in staying:
         revived = _regrown if name in state.balloons else _recreated
         state = revived(old.balloons[name], old, state, context)
@@ -58,7 +62,7 @@ def restore(
         if name in state.balloons:
             state = _rejoined(members, name, old, state, context)
     for slot, room in rooms.items():
-        found = state.balloons.get(room.balloon) if room.balloon in staying else None
+        found = state.balloons.get(room.balloon)
         if found and _holds(found, room.spec, state, context):
             state = state.with_room(slot, room)
     return _trimmed(staying, state, context)
@@ -143,8 +147,15 @@ def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool
     return own <= spec.present.cpus <= most
 
 
-def restore_empty(old: State, state: State, context: Context) -> State:
-    """Restore balloons without containers up to the minimum number of their types."""
+def restore_empty(
+    old: State, state: State, occupied: CpuSet, context: Context
+) -> State:
+    """Restore balloons without containers up to the minimum number of their types.
+
+    They leave the CPUs that containers run on to these: the checkpoint may be older.
+    """
+    kept = state.free & occupied
+    state = replace(state, free=state.free - kept)
     for name, balloon in old.balloons.items():
         if not balloon.within and name not in state.balloons:
             kind = context.settings.by_name.get(balloon.type)
@@ -152,7 +163,7 @@ def restore_empty(old: State, state: State, context: Context) -> State:
                 state = _recreated(balloon, old, state, context)
                 state = _trimmed((name,), state, context)
                 state = grow((name,), state, context)
-    return state
+    return replace(state, free=state.free | kept)
 
 
 def _staying(
