@@ -33,10 +33,13 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
     """Run again what failed, when the workers have ended."""
     yield
-    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    # A worker of xdist has none. Other statuses are not about tests that failed.
-    if reporter is None or session.exitstatus is not pytest.ExitCode.TESTS_FAILED:
+    # The controller of xdist runs them when its workers have ended. Other statuses are
+    # not about tests that failed.
+    is_worker = hasattr(session.config, "workerinput")
+    if is_worker or session.exitstatus is not pytest.ExitCode.TESTS_FAILED:
         return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    assert reporter is not None
     failed = _failed_tests(reporter.stats)
     if len(failed) > MOST:
         return

@@ -74,6 +74,18 @@ def test_a_test_that_passes_alone_does_not_fail_the_run(
     assert any("the machine was busy" in line for line in lines)
 
 
+def test_a_failed_test_runs_once_more_with_workers_too(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    count = f"pathlib.Path({str(runs)!r}).open('a').write('x')"
+    tests = f"def test_count():\n    {count}\n    assert False\n"
+
+    status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + tests, "-n", "2")
+
+    assert status == 1
+    assert "1 failed" in lines[-1]
+    assert runs.read_text() == "xx"
+
+
 def test_a_test_that_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
     status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + CALL + BROKEN)
 
