@@ -59,7 +59,7 @@ class DaemonObservers(Observer):
     def rejected(self, rejection: Rejection) -> None:
         """Note a rejected document as an event."""
         where = f"{rejection.source} {rejection.name}".strip()
-        self.history.note("configuration.refused", where, rejection.why)
+        self.history.note("configuration.rejected", where, rejection.why)
 
     def registered(self, runtime: RuntimeInfo) -> None:
         """See `Observer.registered`."""

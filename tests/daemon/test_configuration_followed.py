@@ -115,7 +115,7 @@ async def test_a_removed_file_leaves_its_document_in_force(tmp_path: Path) -> No
         await until(lambda: not why(configuration))
 
     assert gone == ("1", f"cannot read {path}: no such file or directory")
-    assert [line["event"] for line in lines] == ["configuration.refused"]
+    assert [line["event"] for line in lines] == ["configuration.rejected"]
     assert status_of(configuration).generation == 1
 
 
@@ -237,7 +237,7 @@ async def test_the_same_reason_is_reported_once(tmp_path: Path) -> None:
                 await configuration.reload()
         await asyncio.sleep(0)
 
-    assert [line["event"] for line in lines] == ["configuration.refused"]
+    assert [line["event"] for line in lines] == ["configuration.rejected"]
     assert status_of(configuration).rejected == 3
 
 

@@ -126,7 +126,7 @@ async def test_a_reload_reads_the_file_at_once(tmp_path: Path) -> None:
     assert bad.returncode == 2
     assert f"from file {file}: " in status.stdout
     *_, last = events.stdout.splitlines()
-    assert last.split("  ")[2:4] == ["configuration.refused", f"file {file}"]
+    assert last.split("  ")[2:4] == ["configuration.rejected", f"file {file}"]
 
 
 async def test_a_forced_reload_may_take_exclusive_cpus(tmp_path: Path) -> None:

@@ -208,8 +208,8 @@ async def test_claims_stay_when_the_document_changes(tmp_path: Path) -> None:
         assert errors(await calls.prepare(A)) == {A.uid: ""}
         document = tmp_path / "document.yaml"
         document.write_text(DOCUMENT.replace("cpuset:0", "cpuset:7"))
-        refused = await node.node.says("configuration.refused")
-        assert "takes the CPUs of claim shop/a" in refused["why"]
+        rejected = await node.node.says("configuration.rejected")
+        assert "takes the CPUs of claim shop/a" in rejected["why"]
         document.write_text(DOCUMENT.replace("enabled: true", "enabled: false"))
         async with asyncio.timeout(30):
             while (shown := await node.claims())["devices"]:  # noqa: ASYNC110 - polled

@@ -244,7 +244,7 @@ async def test_a_configuration_that_becomes_a_folder(tmp_path: Path) -> None:
         descriptors = await fewest(lambda: place.descriptors)
         place.config.unlink()
         place.config.mkdir()
-        line = await place.running.line("configuration.refused")
+        line = await place.running.line("configuration.rejected")
         await asyncio.sleep(5)
         assert await fewest(lambda: place.descriptors) <= descriptors
         place.config.rmdir()

@@ -278,7 +278,7 @@ def _log_accepted(fields: dict[str, object]) -> None:
 
 
 def _log_rejection(fields: dict[str, str]) -> None:
-    log.error("configuration.refused", **fields)
+    log.error("configuration.rejected", **fields)
 
 
 def _log_ignored(fields: dict[str, str]) -> None:

@@ -11,7 +11,7 @@ EventKind: TypeAlias = Literal[
     "claim.wanted",
     "cold-start.ended",
     "configuration.accepted",
-    "configuration.refused",
+    "configuration.rejected",
     "configuration.tried",
     "container.confined",
     "container.drifted",
