@@ -6,6 +6,9 @@ are a complete ttRPC for unary calls and can be used without NRI.
 
 Read first: `trunk` (one end of a session), then `server` and `client` (ttRPC), `frames`
 and `mux` (the two layers of framing). `events`, `levels` and `methods` are tables.
+
+A ttRPC message that is too long is refused, and the connection goes on; a frame of the
+multiplexer that is too long is an error of the peer, after which nothing more is read.
 """
 
 from nri_proto._gen import nri_pb2

@@ -39,7 +39,6 @@ class Rule(enum.StrEnum):
     NOT_WHOLE_CPUS = "not-whole-cpus"
     SHARED_ASKED = "shared-asked"
     FELL_BACK = "fell-back"
-    NOW_FITS = "now-fits"
     PRESERVED = "preserved"
     NOT_PINNED = "not-pinned"
     # in a pool by name
@@ -56,6 +55,8 @@ class Rule(enum.StrEnum):
     NEW_BALLOON = "new-balloon"
     BALANCED = "balanced"
     INFLATED = "inflated"
+    # where there was no room before
+    NOW_FITS = "now-fits"
     # no placement
     UNCHANGED = "unchanged"
     RELEASED = "released"

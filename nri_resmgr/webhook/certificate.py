@@ -80,7 +80,7 @@ class LiveCertificate:
 
     def look(self) -> None:
         """Load the certificate if its files have changed."""
-        # Both: `read` notes what has been seen.
+        # A list, so that both files are looked at: each look notes what it has seen.
         if not any([one.has_changed() for one in self._watched]):  # noqa: C419
             return
         try:

@@ -9,6 +9,8 @@
 * `interpret`: applies these readers and collects problems;
 * `report`: logs problems once; `queryable`: limits what expressions may query;
 * `unobeyed`: finds those that a policy does not obey.
+
+Those of memory classes are read by their setter (`nri_resmgr.app.classes.memory`).
 """
 
 from __future__ import annotations

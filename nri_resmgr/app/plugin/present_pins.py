@@ -1,4 +1,11 @@
-"""The present pins of running containers, where the runtime's record is behind."""
+"""The present pins of running containers, where the runtime's record is behind.
+
+The first of three steps of a Synchronize: this one decides where containers run, the
+next which grants of the checkpoint still count (`nri_resmgr.policy.reported`), the last
+what becomes of missed resizes (`catch_up`).
+
+Checked by: tests/app/test_present_pins.py; tests/laws/test_old_checkpoints.py.
+"""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ class ResourcePolicy(NodePolicy):
             self.decide_and_send(update.overhead)
 
     def create_container(self, pod: Pod, container: Container) -> CreateReply | None:
-        """Place a new container; the reply has its pins and changed pins of others.
+        """Place a new container; the reply has its pins.
 
         One that has CPUs of another driver's claim is left alone.
         """
@@ -263,7 +263,7 @@ class ResourcePolicy(NodePolicy):
         return classes.update(updates, decision) if classes else updates
 
     def stop_container(self, _pod: Pod, container: Container) -> Updates:
-        """Release a container's grant; the shared pool grows in the reply."""
+        """Release a container's grant, which others may get."""
         if self.claims.leaves(container.id):
             return ()
         return self._answer(self.decide(Stopped(container.id)).updates)

@@ -14,7 +14,7 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.topology_aware.advice import advise, node_for
 from nri_resmgr.policy.topology_aware.claims import claim_titles
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, demand_of
-from nri_resmgr.policy.topology_aware.exclusive_cpus import check_class_requests
+from nri_resmgr.policy.topology_aware.exclusive_settings import check_class_requests
 from nri_resmgr.policy.topology_aware.place import FormerGrant, PoolPlacement, place
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState

@@ -57,10 +57,11 @@ from nri_resmgr.policy.topology_aware.demand import (
     demand_of,
 )
 from nri_resmgr.policy.topology_aware.errors import ExclusiveCpusMissing
-from nri_resmgr.policy.topology_aware.exclusive_cpus import (
+from nri_resmgr.policy.topology_aware.exclusive_settings import (
     exclusive_grants,
     host_use_of,
 )
+from nri_resmgr.policy.topology_aware.improve import improve
 from nri_resmgr.policy.topology_aware.make_room import (
     movable_grants,
     rule_of_displaced,
@@ -72,7 +73,6 @@ from nri_resmgr.policy.topology_aware.memory import (
     size_of,
 )
 from nri_resmgr.policy.topology_aware.new_container import place_new
-from nri_resmgr.policy.topology_aware.now_fits import improve
 from nri_resmgr.policy.topology_aware.overheads import (
     account_overhead,
     follow_container,
