@@ -329,6 +329,23 @@ def test_containers_recorded_on_exclusive_cpus_of_others_have_their_own() -> Non
     check_restarts(history)
 
 
+def test_a_balloon_leaves_cpus_that_are_exclusive_to_a_later_container() -> None:
+    policy = policy_of("BalloonsPolicy", WIDE_AND_NEAR, "1s4n4c1t")
+    history = History(policy, by_partition=True)
+    history.create(burstable("old", 1000))
+    history.create(in_balloon("wide", burstable("log", 2000, created=1)))
+    history.create(in_balloon("wide", burstable("bus", 1000, created=2)))
+    history.create(in_balloon("wide", burstable("api", 5000, created=3)))
+    history.stop("api")
+    history.create(in_balloon("near", replace(one("web", 2000), created=4)))
+    # The balloon of "log" had CPUs 2-4, and has 4-6. A partition keeps it off those of
+    # "web", so that its record is as it was.
+    assert history.pins["web"].cpus == CpuSet.parse("2-3")
+    assert history.record["log"].cpus == CpuSet.parse("2-15")
+
+    check_restarts(history)
+
+
 def test_a_container_does_not_give_way_to_a_minimum_that_was_not_there() -> None:
     types = "[{name: own, minBalloons: 1, minCPUs: 2}]"
     spec = f"{{{RESERVED}, balloonTypes: {types}}}"
@@ -353,7 +370,7 @@ def test_an_empty_balloon_leaves_cpus_that_containers_run_on() -> None:
     # without containers, which the checkpoint of another policy is.
     assert history.pins["log"].cpus == CpuSet.parse("1,4-7")
 
-    assert history.restart(1).pins == history.pins
+    assert all(history.restart(age).pins == history.pins for age in AGES)
     check_restarts(history)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -79,7 +80,8 @@ def adopt(
         if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
     state = _completed(old, state, occupancy.occupied, context)
-    state = create_minimum(state, context, partial=True)
+    with_minimum = partial(create_minimum, context=context, partial=True)
+    state = _beside(occupancy.occupied, state, with_minimum)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)
         placed |= {spec.id: found, **found.displaced}
@@ -104,8 +106,18 @@ def _completed(old: State, state: State, occupied: CpuSet, context: Context) -> 
     In this order: those that lost CPUs do not take those of the empty ones.
     """
     found = tuple(state.balloons)
-    state = restore_empty(old, state, occupied, context)
-    return grow(found, state, context)
+    with_empty = partial(restore_empty, old, context=context)
+    return grow(found, _beside(occupied, state, with_empty), context)
+
+
+def _beside(occupied: CpuSet, state: State, change: Callable[[State], State]) -> State:
+    """Change a state, but leave CPUs that containers run on to these.
+
+    An empty balloon can be elsewhere as well, and a checkpoint can be older.
+    """
+    kept = state.free & occupied
+    changed = change(replace(state, free=state.free - kept))
+    return replace(changed, free=changed.free | kept)
 
 
 def _rule_of(balloon: str, old: State, state: State) -> Rule:

@@ -88,15 +88,19 @@ def recent_part(
     """
     entries, outdated = old.ledger.entries, dict[str, str]()
     reported = Reported.of(specs)
+    stayed = {
+        one.id
+        for one in specs
+        if one.id in entries and reported.is_known(one.present, entries[one.id])
+    }
     # Records may lag behind exclusive ones.
     idle = occupancy.contested - reported.owned
+    others = idle | Reported.of(one for one in specs if one.id not in stayed).owned
     for spec in specs:
-        entry = entries.get(spec.id)
-        if entry is None:
+        if spec.id not in entries:
             continue
-        stayed = reported.is_known(spec.present, entry)
-        stayed = stayed or _runs_beside_idle(spec, old, context)
-        if not (stayed and _has_own(spec, old, occupancy.own, idle)):
+        stays = spec.id in stayed or _runs_beside_idle(spec, old, context)
+        if not (stays and _has_own(spec, old, occupancy.own, others)):
             outdated[spec.id] = old.memberships[spec.id].balloon
     if not outdated:
         return old
@@ -116,19 +120,20 @@ def recent_part(
     )
 
 
-def _has_own(spec: ContainerSpec, old: State, own: CpuSet, idle: CpuSet) -> bool:
+def _has_own(spec: ContainerSpec, old: State, own: CpuSet, others: CpuSet) -> bool:
     """Return whether a balloon that shares idle CPUs has its own present ones.
 
     Args:
         spec: A container in it.
         old: The state with the balloon.
         own: CPUs that are some balloon's own, and on which no other one's run.
-        idle: CPUs on which containers of several balloons run.
+        others: CPUs that are not its own: containers of several balloons run there, or
+            they are exclusive to a container that came there later.
     """
     balloon = old.balloons.get(old.memberships[spec.id].balloon)
     if balloon is None or not balloon.reach:
         return True
-    return spec.present.cpus & own <= balloon.cpus and idle.isdisjoint(balloon.cpus)
+    return spec.present.cpus & own <= balloon.cpus and others.isdisjoint(balloon.cpus)
 
 
 def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool:
@@ -147,15 +152,8 @@ def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool
     return own <= spec.present.cpus <= most
 
 
-def restore_empty(
-    old: State, state: State, occupied: CpuSet, context: Context
-) -> State:
-    """Restore balloons without containers up to the minimum number of their types.
-
-    They leave the CPUs that containers run on to these: the checkpoint may be older.
-    """
-    kept = state.free & occupied
-    state = replace(state, free=state.free - kept)
+def restore_empty(old: State, state: State, context: Context) -> State:
+    """Restore balloons without containers up to the minimum number of their types."""
     for name, balloon in old.balloons.items():
         if not balloon.within and name not in state.balloons:
             kind = context.settings.by_name.get(balloon.type)
@@ -163,7 +161,7 @@ def restore_empty(
                 state = _recreated(balloon, old, state, context)
                 state = _trimmed((name,), state, context)
                 state = grow((name,), state, context)
-    return replace(state, free=state.free | kept)
+    return state
 
 
 def _staying(
