@@ -15,7 +15,10 @@ of ours import from the module that defines a name. Read in this order:
   `static_pools` and `none` are small. `cpu_pools` is what those with named pools share.
 * `cpus` and `mems`: the allocators of CPUs and of memory nodes.
 * `requests` and `reconstruct`: Kubernetes' requests from cgroup values.
-* `records`: states as tables of a checkpoint.
+* `reported`: which grants of a checkpoint still count. `records`: states as tables of
+  one.
+* `whole_pods`, `claims`, `scheduling`, `host_use`, `pool_request` and `matching`: what
+  several policies do alike. `advice`: what would help, tried before it is said.
 * `errors` and `sentences`: refusals, and reasons in English. `losses`: what another
   configuration would take from running containers.
 """

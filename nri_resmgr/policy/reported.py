@@ -18,8 +18,9 @@ How: whether a record is late can be seen without a clock, because of what decis
   that has the CPUs that were sent, and besides only exclusive ones of others, is late;
   any other difference was decided later. Exclusive CPUs are known by their number: a
   Guaranteed container that runs on as many as it requests owns them.
-* Memory nodes: a running container only gets more. So a report with fewer of them is
-  late, one with more was decided later, and one with others is not from us.
+* Memory nodes: a running container only gets more, or other CPUs as well. So a report
+  with fewer of them is late, one with more was decided later, and one with others is
+  not from us.
 
 What was rejected: to take fewer memory nodes for a later decision, too. A decision that
 was in the checkpoint, and not in force yet when the daemon ended, was lost by it.

@@ -1,8 +1,9 @@
-"""Resource requests of containers: the first available source wins.
+"""Resource requests of containers: the first source that agrees with cgroups wins.
 
 A source declares the requests of a whole pod, before any container exists
-(`RequestSource` in `chain`; `AnnotationSource` is one). They are validated against the
-cgroup values that the kubelet made (`cgroup_values`). Where both contradict, or no
+(`RequestSource` in `chain`). `AnnotationSource` is one; `kubelet` has the one of the
+Pods API, which comes before it where there is one. They are validated against the
+cgroup values that the kubelet made (`cgroup_values`). Where all contradict these, or no
 source knows the pod, the requests are reconstructed from these values.
 """
 
