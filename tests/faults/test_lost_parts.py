@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing
@@ -33,6 +34,7 @@ from tests.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
+ROOT: Final = Path(__file__).parents[2]
 HEALTH: Final = ("--health-endpoint", "127.0.0.1:0")
 WELL: Final = (200, "ok\n")
 
@@ -101,6 +103,15 @@ async def without_threads(node: HostNode, limit: Limit, pid: int) -> None:
     await until(lambda: parts(node, "part.failed") >= ESSENTIAL)
 
 
+def package_without(module: str, folder: Path) -> Path:
+    """Copy our packages, as an interrupted upgrade may leave them."""
+    for name in ("nri_resmgr", "nri_proto"):
+        skipped = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, folder / name, ignore=skipped)
+    (folder / module).unlink()
+    return folder
+
+
 def parts(node: HostNode, event: str) -> set[str]:
     return {line["part"] for line in node.said(event)}
 
@@ -130,6 +141,26 @@ async def test_the_process_ends_in_order(
     assert (status, last) == (FAILED, ({"web", "log"}, {}))
     assert not (tmp_path / "state" / "host-changes").exists()
     assert next_one == (WELL, pins)
+
+
+async def test_a_part_that_can_never_start_ends_the_process(
+    tmp_path: Path, later: LaterClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = "nri_resmgr/daemon/verification.py"
+    # `python -m` looks there first.
+    monkeypatch.chdir(package_without(module, tmp_path / "package"))
+    async with host_node(tmp_path, TREE) as node:
+        async with node.running(*HEALTH) as process:
+            await until(lambda: parts(node, "part.failed") == {"verification"})
+            await node.pod("web", 2)
+            waiting = await health(node)
+            later.jump(LONGEST)
+            status = await asyncio.wait_for(process.wait(), 60)
+        (lost,) = node.said("part.lost")
+
+    assert waiting == WELL
+    assert "No module named 'nri_resmgr.daemon.verification'" in lost["why"]
+    assert (status, node.kept(), node.changed()) == (FAILED, {"web"}, {})
 
 
 async def test_a_launched_process_fails_its_liveness_probe(
