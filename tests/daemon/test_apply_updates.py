@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
@@ -17,6 +15,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
 from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon, daemon
+from tests.host.read_only_mount import read_only
 from tests.verification.cgroup_trees import MOUNT, V1, V2, tree_with
 
 pytestmark = pytest.mark.process
@@ -34,20 +33,6 @@ TREES: Final = pytest.mark.parametrize(
         pytest.param(V1, "/sys/fs/cgroup/cpuset/cgroup.procs", id="version 1"),
     ],
 )
-
-
-@contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Mount a folder read-only over itself."""
-    bind = ("mount", "--bind", str(folder), str(folder))
-    if subprocess.run(bind, capture_output=True, check=False).returncode:
-        pytest.skip("only root may mount")
-    try:
-        again = ("mount", "-o", "remount,bind,ro", str(folder))
-        subprocess.run(again, check=True)
-        yield
-    finally:
-        subprocess.run(("umount", str(folder)), check=True)
 
 
 def cpus_of(running: RunningDaemon, workload: Workload) -> CpuSet:

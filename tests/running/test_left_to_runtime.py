@@ -11,11 +11,13 @@ from structlog.testing import capture_logs
 from nri_resmgr.app.running.parts import DeliveryTimes
 from nri_resmgr.values import CpuSet
 from tests.app.node import SAFE, UNSAFE, asking_for
+from tests.host.read_only_mount import read_only
 from tests.running.node import (
     cgroup_node,
     cpus,
     decided,
 )
+from tests.verification.cgroup_trees import MOUNT
 from tests.waiting import until
 
 
@@ -66,6 +68,28 @@ async def test_a_fall_back_and_its_end_are_logged_once_each(tmp_path: Path) -> N
         ("pin.by-cgroup", "shop/shared/shared"),
     ]
     assert "cpuset.cpus" in said[0]["why"]
+
+
+@pytest.mark.slow
+async def test_cgroups_that_become_read_only_are_left_to_the_runtime(
+    tmp_path: Path,
+) -> None:
+    async with cgroup_node(
+        tmp_path, level=SAFE, times=DeliveryTimes(retry_after=0.0)
+    ) as node:
+        await node.run("shared", 0.5)
+        await node.run("exclusive", 2)
+        await until(lambda: node.recorded("shared") == str(decided(node, "shared")))
+        with read_only(node.root / MOUNT):
+            await node.runtime.stop_container("exclusive")
+            wanted = str(decided(node, "shared"))
+            await until(lambda: node.recorded("shared") == wanted)
+            (why,) = node.delivery.by_runtime().values()
+        await node.run("second", 1)
+        await until(lambda: cpus(node, "shared") == decided(node, "shared"))
+
+        assert "read-only file system (mount the host's /sys/fs/cgroup writable)" in why
+        assert not node.delivery.by_runtime()
 
 
 async def test_without_a_cgroup_the_runtime_updates(tmp_path: Path) -> None:
