@@ -64,7 +64,11 @@ spec:
   defaultExclusiveCPUClass: fast
   rebalance: {{interval: 1s}}
   control:
-    rdt: {{enable: true}}
+    rdt:
+      enable: true
+      adoptGroups: true
+      partitions:
+        all: {{l3Allocation: 100%, classes: {{gold: {{l3Allocation: 50%}}}}}}
     blockio: {{enable: true, classes: {{slow: [{{Weight: {weight}}}]}}}}
 """
 _CLASSES: Final = {
@@ -230,6 +234,12 @@ class FaultyNode:
         hand_over_adjustments(folder, self.adjustments)
         # It is read, and does not count beside a file.
         hand_over_configuration(folder, self.document, generation=self.adjusted)
+
+    def set_online(self, cpus: str) -> None:
+        """Have the host take other CPUs online and offline."""
+        new = self.folder / "online"
+        new.write_text(f"{cpus}\n")
+        new.rename(self.folder / "host/sys/devices/system/cpu/online")
 
     def quota(self) -> str:
         """Return the line of ``cpu.max`` that the adjusted container has."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,31 @@ def settings_for(exclusive: CpuSet) -> Mapping[str, str]:
     return {path: wanted.get(path, before[path]) for path in _SETTINGS}
 
 
-def published_in(run: Path) -> set[str]:
-    """Return the containers with published files."""
-    return {one.parent.name for one in run.glob("containers/*/resources.json")}
+def groups_at(host: Path) -> Mapping[str, str]:
+    """Return the RDT groups of a host with the lines of L3 of each.
+
+    The daemon writes as to the kernel, and a longer text leaves its end in a file.
+    """
+    root = host / "sys/fs/resctrl"
+    return {
+        str(path.parent.relative_to(root)): path.read_text().partition("\n")[0]
+        for path in root.rglob("schemata")
+    }
+
+
+def published_in(run: Path) -> Mapping[str, tuple[str, str]]:
+    """Return the CPUs and memory nodes that are published to each container.
+
+    Either is "torn" where the two files of a container differ.
+    """
+    found = {}
+    for path in run.glob("containers/*/resources.json"):
+        values = json.loads(path.read_text())
+        lines = [f'{name}="{value}"' for name, value in values.items()]
+        if path.with_suffix(".sh").read_text().splitlines() != lines:
+            found[path.parent.name] = ("torn", "torn")
+            continue
+        cpus = (values.get(f"{kind}_CPUS", "") for kind in ("SHARED", "EXCLUSIVE"))
+        published = CpuSet.union(map(CpuSet.parse, cpus))
+        found[path.parent.name] = (str(published), values.get("ALL_MEMS", ""))
+    return found

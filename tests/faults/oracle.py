@@ -7,7 +7,7 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -25,6 +25,7 @@ from tests.faults.faulty_node import (
     Pins,
 )
 from tests.faults.host_effects import (
+    groups_at,
     published_in,
     settings_at,
     settings_for,
@@ -65,6 +66,7 @@ class Oracle:
         self._calm: Pins = {}
         self._probed: Pins = {}
         self._visited: Pins = {}
+        self._groups: Mapping[str, str] = {}
         self._descriptors: list[str] = []
         self._threads = 0
 
@@ -89,6 +91,7 @@ class Oracle:
         await node.place(VISITOR)
         self._visited = await self._pins_beside(VISITOR.name)
         await node.remove(VISITOR.name)
+        self._groups = groups_at(node.folder / "host")
         pins = (*self._calm.values(), *self._probed.values(), *self._visited.values())
         until = time.monotonic() + ACT  # the others grow right after the reply
         while node.pins() != self._calm and time.monotonic() < until:  # noqa: ASYNC110 - a changed file sets no event
@@ -158,6 +161,7 @@ class Oracle:
         await check("host again", self._look_at_host)
         await check("configuration", self._look_at_configuration)
         await check("block I/O", self._look_at_weights)
+        await check("RDT", self._look_at_groups)
         await check("reload", self._look_at_reload())
         await check("adjustments", self._look_at_adjustments)
         await check("units", self._look_at_units)
@@ -233,8 +237,8 @@ class Oracle:
         """Look for settings of CPUs and published files."""
         node = self.node
         pins, published = node.pins(), published_in(node.folder / "run")
-        if published != pins.keys():
-            return f"files are published of {sorted(published)}"
+        if published != pins:
+            return f"published is {published}, not {pins}"
         own = [pins[one.name][0] for one in _EXCLUSIVE if one.name in pins]
         wanted = settings_for(CpuSet.parse(",".join(own))).items()
         found = settings_at(node.folder / "host").items()
@@ -244,6 +248,10 @@ class Oracle:
         found, wanted = self.node.weights(), self.node.wanted_weight
         others = {name: one for name, one in found.items() if one != wanted}
         return f"{others}, not {wanted}" if others else ""
+
+    async def _look_at_groups(self) -> str:
+        found = groups_at(self.node.folder / "host")
+        return "" if found == self._groups else f"{found}, not {self._groups}"
 
     async def _look_at_units(self) -> str:
         """Look for the CPUs of the resident that the probe has taken some from."""

@@ -43,6 +43,13 @@ async def _cluster(node: FaultyNode) -> None:
     await asyncio.sleep(1.3)  # it is looked at four times a second
 
 
+async def _hotplug(node: FaultyNode) -> None:
+    node.set_online("0-6")
+    await asyncio.sleep(1.3)  # it is looked at once a second
+    node.set_online("0-7")
+    await asyncio.sleep(1.3)
+
+
 async def _reload(node: FaultyNode) -> None:
     assert node.process is not None
     node.process.send_signal(signal.SIGHUP)
@@ -69,6 +76,7 @@ PHASES: Final[dict[str, Act]] = {
     "control": _control,
     "configuration": _configuration,
     "cluster": _cluster,
+    "hotplug": _hotplug,
     "reload": _reload,
     "idle": _idle,
     "session": _session,

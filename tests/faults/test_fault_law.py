@@ -30,6 +30,7 @@ GROUPS: Final = {
     "requests": ("create", "remove", "session"),
     "clients": ("scrape", "control"),
     "background": ("configuration", "cluster", "reload", "idle"),
+    "hotplug": ("hotplug",),
     "end": (END,),
 }
 # Not the likeliest error of their points, and broke the law once.

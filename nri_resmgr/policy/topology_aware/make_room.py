@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
-from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.room import exclusive_room
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.values import ONE_CPU
@@ -25,22 +24,17 @@ def may_be_in_the_way(demand: Demand, ledger: PoolLedger) -> bool:
     idle = [count > 0 and not shared for shared, count in rows]
     if not any(idle):
         return False
-    needed, bare = demand.capacity, ledger.of_requests()
-    return any(
-        free - ONE_CPU * kept < needed or _keeps_exclusive(demand.count, pool, ledger)
-        for pool, free in zip(ledger.tree.pools, ledger.free_capacities, strict=True)
-        if needed <= bare.free_capacity(pool)
-        and (kept := sum(idle[one] for one in pool.subtree))
-    )
-
-
-def _keeps_exclusive(count: int, pool: Pool, ledger: PoolLedger) -> bool:
-    """Return whether containers without a request keep CPUs from being exclusive.
-
-    A pool can have the capacity for *count* CPUs in fractions of which none is whole.
-    """
-    bare = ledger.of_requests()
-    return exclusive_room(pool, ledger) < count <= exclusive_room(pool, bare)
+    needed, count, bare = demand.capacity, demand.count, ledger.of_requests()
+    for pool in ledger.tree.pools:
+        kept = sum(idle[one] for one in pool.subtree)
+        if not kept or needed > bare.free_capacity(pool):
+            continue
+        if ledger.free_capacity(pool) - ONE_CPU * kept < needed:
+            return True
+        # The capacity can be in fractions of which none is a whole CPU.
+        if exclusive_room(pool, ledger) < count <= exclusive_room(pool, bare):
+            return True
+    return False
 
 
 def movable_grants(view: NodeView) -> list[Grant]:
