@@ -14,6 +14,9 @@ import nri_proto
 import nri_resmgr
 from tests.real_host.dead_runs import begin_run
 
+# Assertions of helpers show what they compare, as those of tests do.
+pytest.register_assert_rewrite("tests.real_host.sights")
+
 # The same examples in each run: what passes before a change goes to main passes after
 # it. New ones are searched for by `make fuzz-laws`.
 # A fresh clone builds Hypothesis' character table on first use, which takes seconds.
