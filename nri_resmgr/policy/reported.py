@@ -75,10 +75,7 @@ class Reported(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, specs: Iterable[ContainerSpec]) -> Self:
         """Return the report of all running containers."""
-        owners = (
-            one.present.cpus for one in specs if len(one.present.cpus) == one.whole_cpus
-        )
-        return cls(CpuSet.union(owners))
+        return cls(CpuSet.union(one.present.cpus for one in specs if owns_cpus(one)))
 
     def is_known(self, pin: Pin, entry: Entry) -> bool:
         """Return whether nothing was decided about a container after *entry*.
@@ -102,3 +99,8 @@ class Reported(msgspec.Struct, frozen=True):
     def shared_part(self, cpus: CpuSet) -> CpuSet:
         """Return the CPUs that a container which shares them can have in force."""
         return cpus - self.owned or cpus
+
+
+def owns_cpus(spec: ContainerSpec) -> bool:
+    """Return whether a Guaranteed container runs on as many CPUs as it requests."""
+    return len(spec.present.cpus) == spec.whole_cpus

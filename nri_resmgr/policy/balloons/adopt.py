@@ -60,13 +60,14 @@ def adopt(
     for spec in specs:
         state = state.put(spec, spec.present)
     occupancy = Occupancy.of(((one, one.present.cpus) for one in specs), context)
+    occupied = _occupied(specs, context)
     old = recent_part(in_standard_order(old), specs, occupancy, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
     if all(one.id in old.ledger for one in specs):
-        state = _completed(old, state, occupancy.occupied, context)
+        state = _completed(old, state, occupied, context)
     placed = {
         key: BalloonPlacement(state, _rule_of(membership.balloon, old, state))
         for key, membership in state.memberships.items()
@@ -79,9 +80,9 @@ def adopt(
         found = recognise(spec, state, context, occupancy)
         if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
-    state = _completed(old, state, occupancy.occupied, context)
+    state = _completed(old, state, occupied, context)
     with_minimum = partial(create_minimum, context=context, partial=True)
-    state = _beside(occupancy.occupied, state, with_minimum)
+    state = _beside(occupied, state, with_minimum)
     for spec in _unplaced(specs, placed):
         found = _place_anywhere(spec, state, context)
         placed |= {spec.id: found, **found.displaced}
@@ -108,6 +109,16 @@ def _completed(old: State, state: State, occupied: CpuSet, context: Context) -> 
     found = tuple(state.balloons)
     with_empty = partial(restore_empty, old, context=context)
     return grow(found, _beside(occupied, state, with_empty), context)
+
+
+def _occupied(specs: Sequence[ContainerSpec], context: Context) -> CpuSet:
+    """Return the CPUs of pinned containers, but for those that give way to balloons."""
+    available = context.settings.available
+    return CpuSet.union(
+        one.present.cpus
+        for one in specs
+        if not (available <= one.present.cpus or gives_way(one))
+    )
 
 
 def _beside(occupied: CpuSet, state: State, change: Callable[[State], State]) -> State:

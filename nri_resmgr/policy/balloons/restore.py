@@ -23,7 +23,7 @@ from nri_resmgr.policy.balloons.settings import DEFAULT
 from nri_resmgr.policy.balloons.state import Balloon, ReservedRoom, Slot
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.reported import Reported
+from nri_resmgr.policy.reported import Reported, owns_cpus
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, PolicyError
 
 
@@ -95,12 +95,15 @@ def recent_part(
     }
     # Records may lag behind exclusive ones.
     idle = occupancy.contested - reported.owned
-    others = idle | Reported.of(one for one in specs if one.id not in stayed).owned
+    later = {
+        one.present.cpus for one in specs if one.id not in stayed and owns_cpus(one)
+    }
     for spec in specs:
         if spec.id not in entries:
             continue
         stays = spec.id in stayed or _runs_beside_idle(spec, old, context)
-        if not (stays and _has_own(spec, old, occupancy.own, others)):
+        stays = stays and not _has_lost(spec, old, later)
+        if not (stays and _has_own(spec, old, occupancy.own, idle)):
             outdated[spec.id] = old.memberships[spec.id].balloon
     if not outdated:
         return old
@@ -120,20 +123,31 @@ def recent_part(
     )
 
 
-def _has_own(spec: ContainerSpec, old: State, own: CpuSet, others: CpuSet) -> bool:
+def _has_lost(spec: ContainerSpec, old: State, later: Iterable[CpuSet]) -> bool:
+    """Return whether CPUs of a balloon are exclusive to containers that came later.
+
+    One with just the CPUs of this container may be in the same balloon.
+    """
+    balloon = old.balloons.get(old.memberships[spec.id].balloon)
+    return balloon is not None and any(
+        not cpus.isdisjoint(balloon.cpus) and cpus != spec.present.cpus
+        for cpus in later
+    )
+
+
+def _has_own(spec: ContainerSpec, old: State, own: CpuSet, idle: CpuSet) -> bool:
     """Return whether a balloon that shares idle CPUs has its own present ones.
 
     Args:
         spec: A container in it.
         old: The state with the balloon.
         own: CPUs that are some balloon's own, and on which no other one's run.
-        others: CPUs that are not its own: containers of several balloons run there, or
-            they are exclusive to a container that came there later.
+        idle: CPUs on which containers of several balloons run.
     """
     balloon = old.balloons.get(old.memberships[spec.id].balloon)
     if balloon is None or not balloon.reach:
         return True
-    return spec.present.cpus & own <= balloon.cpus and others.isdisjoint(balloon.cpus)
+    return spec.present.cpus & own <= balloon.cpus and idle.isdisjoint(balloon.cpus)
 
 
 def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool:
