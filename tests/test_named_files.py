@@ -1,4 +1,4 @@
-"""What the source refers to is there: pages with their sections, laws, other tests."""
+"""What source and docs refer to is there: pages with their sections, laws, tests."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
+
+# A name in the docs can end in an ellipsis; the name of a module is no function's.
+_TEST: Final = re.compile(r"`(test_\w+)(…?)`")
+_FUNCTION: Final = re.compile(r"(?m)^ *(?:async )?def (test_\w+)\(")
 
 _PATH: Final = re.compile(r"\b(?:docs|tests)/[\w./-]+\.(?:md|py)\b")
 # Titles of sections in quotes, after the page that has them.
@@ -42,4 +46,25 @@ def test_files_and_sections_that_the_source_names_exist() -> None:
 
     missing = [one for one in sorted(found) if not is_there(*one[1:])]
     assert found
+    assert missing == []
+
+
+def test_tests_that_the_docs_name_exist() -> None:
+    names = {
+        name
+        for path in ROOT.glob("tests/**/test_*.py")
+        for name in (path.stem, *_FUNCTION.findall(path.read_text(encoding="utf-8")))
+    }
+    named = {
+        (path.name, *reference)
+        for path in ROOT.glob("docs/**/*.md")
+        for reference in _TEST.findall(path.read_text(encoding="utf-8"))
+    }
+
+    missing = [
+        (page, start)
+        for page, start, dots in sorted(named)
+        if not (start in names or (dots and any(n.startswith(start) for n in names)))
+    ]
+    assert named
     assert missing == []

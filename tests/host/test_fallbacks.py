@@ -161,6 +161,19 @@ def test_nodes_of_emulated_numa_share_their_cpus() -> None:
     assert logs == [("node 1-3 with CPUs of another one", "CPUs of both")]
 
 
+def test_memory_without_cpus_beside_emulated_nodes_is_dram() -> None:
+    """Two nodes have all CPUs, and two have none: all are parts of one memory."""
+    machine, logs = read_without(
+        "1s4c memory=1Gi dram=3x1Gi",
+        "initiators|/node/node[^0]/distance",
+        **{f"{NODE}/node{n}/cpulist": "0-3" if n < 2 else "" for n in range(4)},
+        **{f"{NODE}/node{n}/distance": "10 10 10 10" for n in range(4)},
+    )
+
+    assert [str(node.kind) for node in machine.nodes] == ["dram"] * 4
+    assert logs == [("node 1 with CPUs of another one", "CPUs of both")]
+
+
 @pytest.mark.parametrize(
     ("lists", "kinds"),
     [

@@ -148,7 +148,7 @@ CONFIGURATIONS_REJECTED: Final = _counter(
 )
 CONFIGURATION_LEFT_OUT: Final = _gauge(
     "nri_resmgr_configuration_left_out",
-    "Parts of the configuration that do not count, as the machine lacks their CPUs.",
+    "Parts of the configuration that do not count, as they do not fit the machine.",
 )
 WOULD_CHANGE: Final = _gauge(
     "nri_resmgr_configuration_would_change_containers",

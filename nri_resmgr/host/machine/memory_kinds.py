@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Final, TypeAlias
 
 from nri_resmgr.host.fields import optional_nodes, optional_number
@@ -35,7 +36,8 @@ def read_memory_kinds(
     The configured kind takes precedence. Otherwise a node with CPUs, online or not, or
     without memory counts as DRAM. For the others the first evidence decides: the
     persistent-memory or CXL region of the node, its bandwidth by firmware, the kernel's
-    memory tier, and last its size, which is logged.
+    memory tier, and last its size, which is logged. Where nodes have the same CPUs,
+    NUMA is emulated and sizes are arbitrary: what has no evidence is DRAM.
 
     Raises:
         BadHostFile: A file has an invalid value.
@@ -63,10 +65,17 @@ def read_memory_kinds(
         _by_bandwidth(tree, dram, unknown),
         _by_tier(tree, dram, unknown),
     )
+    comparable = () if _share_cpus(nodes) else dram
     for node in unknown:
         kinds_found = (found[node.id] for found in evidence if node.id in found)
-        kinds[node.id] = next(kinds_found, None) or _by_size(dram, node)
+        kinds[node.id] = next(kinds_found, None) or _by_size(comparable, node)
     return kinds
+
+
+def _share_cpus(nodes: Sequence[Node]) -> bool:
+    return any(
+        not one.cpus.isdisjoint(other.cpus) for one, other in combinations(nodes, 2)
+    )
 
 
 def _has_offline_cpus(tree: Tree, node: Node) -> bool:
@@ -143,7 +152,7 @@ def _by_tier(tree: Tree, dram: Sequence[Node], unknown: Sequence[Node]) -> _Kind
 def _by_size(dram: Sequence[Node], node: Node) -> MemoryKind:
     """Guess by size: nodes smaller than the average DRAM node are HBM, others PMEM.
 
-    If no node with CPUs has memory, this is the machine's DRAM.
+    If there are none to compare with, it is DRAM.
     """
     if not dram:
         return MemoryKind.DRAM

@@ -161,9 +161,10 @@ def _find_free_place(demand: Demand, view: NodeView) -> PoolPlacement:
         except PolicyError as error:
             tried.append((candidate.pool.name, error))
     root = view.tree.root
-    if demand.kind is CpuKind.SHARED and not (demand.fraction and root.sharable):
-        # Without a request a container may run where all CPU is granted; where all
-        # CPUs are reserved, any shared container may.
+    if demand.kind is CpuKind.SHARED and (
+        not demand.fraction or _may_be_reserved(demand, view)
+    ):
+        # Without a request a container may run where all CPU is granted.
         if not view.pool_ledger.free_sharable(root):
             return fall_back(demand, view, "no CPU is left to share")
         try:
@@ -171,6 +172,15 @@ def _find_free_place(demand: Demand, view: NodeView) -> PoolPlacement:
         except PolicyError as error:
             tried.append((root.name, error))
     raise refusal(demand, view, tried)
+
+
+def _may_be_reserved(demand: Demand, view: NodeView) -> bool:
+    """Return whether a container may share the reserved CPUs, as there are no others.
+
+    They are counted like shared ones then: what they cannot grant is refused.
+    """
+    sharable, free = view.tree.root.sharable, view.pool_ledger.free_reserved
+    return not sharable and demand.fraction <= free
 
 
 def keep_place(
@@ -244,7 +254,7 @@ def _resize(
             rule = _rule_in_place(before, demand.spec)
         found = _placement(rule, grant, offer)
         return replace(found, detail=level, tried=failure_texts(tried))
-    if demand.kind is CpuKind.SHARED and not view.tree.root.sharable:
+    if demand.kind is CpuKind.SHARED and _may_be_reserved(demand, view):
         found = fall_back(demand, view, "no CPU is left to share")
         return _with_nodes(former.zone, found)
     raise refusal(demand, view, tried)
