@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import time
 from collections.abc import Collection
 from pathlib import Path
 from random import Random
@@ -483,3 +485,22 @@ async def test_exclusive_cpus_are_so_whatever_happens(
                     reconfigure(node.plugin, parse_config(config(word)))
             await until(lambda: as_decided(node, [*node.pods]))
             assert together(node, [*node.pods]) == []
+
+
+async def test_partitions_that_are_out_of_date_when_they_are_made_do_not_count(
+    tmp_path: Path,
+) -> None:
+    async with partition_node(tmp_path) as node:
+        await node.run("own", 2)
+        partitions = node.delivery.partitions
+        await until(lambda: partitions.is_valid("own"))
+        wanted = partitions.requests()
+        making = asyncio.create_task(partitions.apply(wanted))
+        await asyncio.sleep(0)
+        time.sleep(0.1)  # noqa: ASYNC251 - its thread makes them; the loop is busy
+        reconfigure(node.plugin, parse_config(config(BY_CPUSET)))
+        partitions.end_overlapping("new", wanted["own"].cpus)
+        await making
+        await until(lambda: as_decided(node, ["own"]))
+
+        assert partitions.results == {}

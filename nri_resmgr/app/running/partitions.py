@@ -82,6 +82,9 @@ class Partitions:
         # As applied last.
         self._applied: Mapping[str, PartitionRequest] | None = None
         self._wishes: Mapping[str, PartitionWish] = {}
+        # That a thread makes now, or has made last, and how many times some were.
+        self._sent: Mapping[str, PartitionRequest] = {}
+        self._number = 0
         self._is_due = False
         self._watch: PartitionWatch | None = None
         # One thread at a time; the event loop in `end_overlapping` is another one.
@@ -178,14 +181,20 @@ class Partitions:
         return None if wanted == applied and not self._is_due else wanted
 
     async def apply(self, wanted: Mapping[str, PartitionRequest]) -> None:
-        """Make these partitions, and end all others."""
-        self._is_due = False
+        """Make these partitions, and end all others.
+
+        Where `end_overlapping` is called meanwhile, these are out of date.
+        """
+        self._is_due, number = False, self._begin(wanted)
         try:
-            results = await in_thread(partial(self._apply, wanted))
+            results = await in_thread(partial(self._apply, wanted, number))
         except HostError as error:
             failed = PartitionResult(is_valid=False, why=str(error))
             results = dict.fromkeys(wanted, failed)
-        self._note(wanted, results)
+        if number == self._number:
+            self._note(wanted, results)
+        else:
+            self.demand()
 
     def end_overlapping(self, container: str, cpus: CpuSet) -> None:
         """End partitions with CPUs of a new container, before it is created.
@@ -193,18 +202,19 @@ class Partitions:
         The kernel must never see a cgroup with CPUs of a partition beside it; see
         `PartitionWriter`. This is rare: the container joins another one.
         """
+        requests, sent = self.requests(), self._sent
         stale = [
             key
             for key, wish in self._wishes.items()
             if key != container
             and wish.cpus & cpus
-            and self.requests().get(key) != (self._applied or {}).get(key)
+            and (key not in requests or requests[key] != sent.get(key))
         ]
-        if not stale or self._applied is None:
+        if not stale:
             return
-        left = {key: one for key, one in self._applied.items() if key not in stale}
+        left = {key: one for key, one in sent.items() if key not in stale}
         try:
-            self._note(left, self._apply(left))
+            self._note(left, self._apply(left, self._begin(left)))
         except HostError as error:
             log.error("partition.not-ended", containers=stale, why=str(error))
 
@@ -253,10 +263,17 @@ class Partitions:
                 found[key] = PartitionRequest(cgroup, spec.title, spec.pod, cpus, kind)
         return found
 
+    def _begin(self, wanted: Mapping[str, PartitionRequest]) -> int:
+        self._sent = wanted
+        self._number += 1
+        return self._number
+
     def _apply(
-        self, wanted: Mapping[str, PartitionRequest]
+        self, wanted: Mapping[str, PartitionRequest], number: int
     ) -> dict[str, PartitionResult]:
         with self._lock:
+            if number != self._number:
+                return {}  # others were wanted before the thread began
             if self._writer is None:
                 if not wanted and self.why_not:
                     return {}
