@@ -9,6 +9,7 @@ from socket import socket
 from typing import Final
 
 from nri_resmgr.app.background.threads import NO_MEMORY, in_thread
+from nri_resmgr.app.configuration.status import Setting
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.http_server import serve
 from nri_resmgr.control.listener import ControlSocketUnusable, open_control_socket
@@ -59,6 +60,11 @@ async def _removed(path: str, remove: Callable[[], object]) -> None:
         return
 
 
+def _settings_of(daemon: Daemon) -> tuple[Setting, ...]:
+    found = daemon.observability.present.settings
+    return (*found, daemon.recorder.setting) if daemon.recorder else found
+
+
 def _daemon_view_of(daemon: Daemon) -> DaemonView:
     return DaemonView(
         policy=daemon.policy,
@@ -77,7 +83,7 @@ def _daemon_view_of(daemon: Daemon) -> DaemonView:
         checkpoints=daemon.checkpoint_writer,
         host=daemon.reconcilers.host,
         parts=lambda: daemon.supervisor.parts,
-        settings=lambda: daemon.observability.present.settings,
+        settings=lambda: _settings_of(daemon),
         dra=lambda: daemon.dra,
         cluster=daemon.configuration.cluster,
         offers=daemon.offers,

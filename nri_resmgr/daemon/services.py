@@ -91,6 +91,12 @@ async def checkpoint(daemon: Daemon) -> None:
         await daemon.checkpoint_writer.run()
 
 
+async def recording(daemon: Daemon) -> None:
+    """Write the recording."""
+    if daemon.recorder is not None:
+        await daemon.recorder.run()
+
+
 async def late_imports(daemon: Daemon) -> None:
     """Import what annotations of new pods may need, once no start waits for it."""
     history, sessions = daemon.observers.history, daemon.observers.sessions
@@ -378,6 +384,11 @@ SERVICES: Final[tuple[Service, ...]] = (
     Service(
         units,
         "a daemon-reload of systemd brings old CPUs of running containers back",
+        is_essential=False,
+    ),
+    Service(
+        recording,
+        "messages and decisions wait in memory to be recorded",
         is_essential=False,
     ),
     Service(

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from nri_resmgr.host.bounded import reason
 from nri_resmgr.values import Bytes, InputError, format_bytes
 
 
@@ -23,7 +24,7 @@ class CannotRecord(InputError):
 
 @dataclass(eq=False)
 class RecordingFull(Exception):
-    """The file takes no more lines; the previous ones are complete."""
+    """The file has reached its limit; its lines are complete."""
 
     why: str
 
@@ -37,14 +38,20 @@ class RecordingFile:
     An existing file is kept as ``NAME.old``: a service that restarts after a crash
     must not destroy the recording of that crash.
 
+    Attributes:
+        path: Its path.
+
     Raises:
         CannotRecord: It cannot be created.
     """
 
     def __init__(self, path: str, limit: int) -> None:
+        self.path = path
         self._limit = limit
         self._size = 0
+        self._is_torn = False
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags |= os.O_APPEND  # after a line that was cut off
         try:
             if Path(path).is_dir():
                 raise CannotRecord(path, "it is a folder, not a file")
@@ -52,28 +59,38 @@ class RecordingFile:
                 os.replace(path, f"{path}.old")  # noqa: PTH105 - of whatever kind it is
             self._file = os.open(path, flags, 0o600)
         except OSError as error:
-            why = (error.strerror or str(error)).lower()
-            raise CannotRecord(path, why) from None
+            raise CannotRecord(path, reason(error)) from None
 
     def write(self, text: str) -> None:
         """Append lines; they survive a crash of the process, not of the machine.
 
+        Where that fails, none of them is in the file, or the next call removes it.
+
         Raises:
-            RecordingFull: They exceed the limit, or the disk is full.
+            OSError: They cannot be written.
+            RecordingFull: They exceed the limit.
         """
         data = memoryview(text.encode())
         if self._size + len(data) > self._limit:
             limit = format_bytes(Bytes(self._limit))
             raise RecordingFull(f"it has reached --record-limit, {limit}")
-        done = 0
+        self._mend()
+        done, self._is_torn = 0, True
         try:
             while done < len(data):
                 done += os.write(self._file, data[done:])
-        except OSError as error:
+        except OSError:
             with contextlib.suppress(OSError):
-                os.ftruncate(self._file, self._size)  # half a line would be unreadable
-            raise RecordingFull((error.strerror or str(error)).lower()) from None
+                self._mend()
+            raise
+        self._is_torn = False
         self._size += len(data)
+
+    def _mend(self) -> None:
+        """Remove half a line, which would be unreadable."""
+        if self._is_torn:
+            os.ftruncate(self._file, self._size)
+            self._is_torn = False
 
     def close(self) -> None:
         """Close the file."""

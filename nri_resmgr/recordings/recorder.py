@@ -1,21 +1,25 @@
-"""``run --record``: messages and decisions, written to a file in a thread."""
+"""``run --record``: messages and decisions, written to a file off the request path."""
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import contextlib
-import queue
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from google.protobuf.message import Message
 
+from nri_resmgr.app.background.threads import in_thread, start_last_thread
+from nri_resmgr.app.configuration.status import Setting
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.config import PolicyConfig
+from nri_resmgr.host.bounded import reason
 from nri_resmgr.host.state_dir import StateDir, StateUnusable
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import (
@@ -45,16 +49,27 @@ from nri_resmgr.recordings.text import entry_line, header_line
 from nri_resmgr.stub.errors import CallFailed, SessionError
 from nri_resmgr.stub.observer import Sender, Tapped
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import InputError, ResmgrError, parse_bytes
+from nri_resmgr.values import (
+    Bytes,
+    InputError,
+    ResmgrError,
+    format_bytes,
+    parse_bytes,
+)
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
 
-# Entries that wait for the disk, about 10 KB each. Beyond this the recording ends,
-# because one with a gap could not be replayed.
-MOST_WAITING: Final = 5000
+MOST_WAITING: Final = Bytes(32 << 20)
+"""Bytes of messages that wait for the disk; with more, the recording ends.
 
-_MANY: Final = 200  # entries written at once
+One with a gap could not be replayed. A message has 4 MiB at most; a Synchronize of
+5,000 containers comes in several, 30 MB together.
+"""
+
+_AT_ONCE: Final = 256 << 10  # bytes of messages whose lines are written together
+_SMALL: Final = 1 << 10  # bytes, about, of an entry without a message, or of a reason
+_PAUSE: Final = 0.02  # seconds: the request is answered before its entry is written
 _CLOSE_TIMEOUT: Final = 5.0  # seconds to write waiting entries at the end
 
 # Events that may have no request of the runtime.
@@ -67,7 +82,8 @@ def open_recording(options: argparse.Namespace, machine: Machine) -> Recorder:
     """Begin the recording that the command line names.
 
     Raises:
-        CannotRecord: The file cannot be created, or the limit is not a size.
+        CannotRecord: The file cannot be created, or the limit is not a size, or too
+            small for the machine.
     """
     try:
         limit = parse_bytes(options.record_limit)
@@ -81,14 +97,23 @@ def open_recording(options: argparse.Namespace, machine: Machine) -> Recorder:
         unsolicited_updates=options.unsolicited_updates,
         has_env=options.record_env,
     )
-    return Recorder(RecordingFile(options.record, limit), header)
+    try:
+        return Recorder(RecordingFile(options.record, limit), header)
+    except OSError as error:
+        raise CannotRecord(options.record, reason(error)) from None
+    except RecordingFull as full:
+        raise CannotRecord(options.record, str(full)) from None
 
 
 class Recorder(DecisionObserver):
-    """Takes entries in the event loop, and writes them in a thread of its own.
+    """Takes entries in the event loop; `run` writes them, call by call in a thread.
 
-    When the file is full or too slow, the recording ends there, with a line in the
-    log; the daemon goes on.
+    Where the file cannot be written they wait. When it is full, or too many wait, the
+    recording ends there, with a line in the log and in `setting`; the daemon goes on.
+
+    Raises:
+        OSError: The header cannot be written.
+        RecordingFull: It exceeds the limit.
     """
 
     def __init__(self, file: RecordingFile, header: Header) -> None:
@@ -99,11 +124,20 @@ class Recorder(DecisionObserver):
         self._config: PolicyConfig | None = None
         self._calls = 0
         self._open: list[tuple[int, Message]] = []  # requests without an answer
-        self._ended = False
-        self._waiting: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
-        self._write(header_line(header))
-        self._thread = threading.Thread(target=self._run, name="recording", daemon=True)
-        self._thread.start()
+        self._why_ended = ""
+        # Used by two: entries come in the event loop, and go in a thread.
+        self._waiting: deque[tuple[int, Write]] = deque()
+        self._taken = self._written = 0  # bytes; what waits is the difference
+        self._has_more = asyncio.Event()
+        # A thread cannot be cancelled: the next one waits until it has written.
+        self._busy = threading.Lock()
+        file.write(header_line(header))
+
+    @property
+    def setting(self) -> Setting:
+        """The file, and why the recording has ended if it has."""
+        ended = f", ended: {self._why_ended}" if self._why_ended else ""
+        return Setting("recording", f"{self._file.path}{ended}", "--record")
 
     def begin(self, policy: ResourcePolicy, state: StateDir | None = None) -> None:
         """Record the configuration and the checkpoint with which a policy begins."""
@@ -114,24 +148,28 @@ class Recorder(DecisionObserver):
             if state is not None and (text := state.read(CHECKPOINT_NAME)):
                 now = time.time_ns()
                 kept = text if self._has_env else checkpoint_without_secrets(text)
-                self._put(lambda: RecordedCheckpoint(now, kept))
+                self._put(lambda: RecordedCheckpoint(now, kept), len(kept))
 
     def tap(self, message: Tapped) -> None:
         """Record a message; see `nri_resmgr.stub.StubOptions.on_message`."""
         is_ours, body = message.sender is Sender.PLUGIN, message.body
         now, method = time.time_ns(), message.method
+        size = _SMALL + (body.ByteSize() if isinstance(body, Message) else 0)
         if message.request is None:
             self._calls += 1
             number = self._calls
             if isinstance(body, Message):
                 self._open.append((number, body))
-            self._put(lambda: Called(now, number, method, self._kept(body), is_ours))
+            self._put(
+                lambda: Called(now, number, method, self._kept(body), is_ours), size
+            )
         elif answer := self._close(message.request):
             code, why = _error(body)
             self._put(
                 lambda: Answered(
                     now, answer, method, self._kept(body), code, why, is_ours
-                )
+                ),
+                size,
             )
 
     def _close(self, request: Message) -> int:
@@ -155,7 +193,11 @@ class Recorder(DecisionObserver):
             # No message of the runtime has it.
             self._put(lambda: Rebalancing(now, event))
         if decision.reasons or hints or updates:
-            self._put(lambda: Decided(now, name, decision.reasons, hints, updates))
+            parts = 1 + len(decision.reasons) + len(hints) + len(updates)
+            self._put(
+                lambda: Decided(now, name, decision.reasons, hints, updates),
+                parts * _SMALL,
+            )
 
     def refused(self, subject: Subject, error: ResmgrError) -> None:
         """Record a refusal: a dry run has no reply with it."""
@@ -166,10 +208,30 @@ class Recorder(DecisionObserver):
         """Record the configuration or machine, if it has changed."""
         self._record_changes()
 
+    async def run(self) -> None:
+        """Write entries until cancelled, or at the end; call it again after an error.
+
+        Raises:
+            OSError: The file cannot be written; the entries wait.
+        """
+        while not self._why_ended:
+            self._has_more.clear()
+            if not self._waiting:
+                await self._has_more.wait()
+                await asyncio.sleep(_PAUSE)
+                continue
+            try:
+                await in_thread(self._write_some)
+            except RecordingFull as full:
+                self._end(str(full))
+
     def close(self) -> None:
         """Write waiting entries, and end."""
-        self._waiting.put(None)
-        self._thread.join(_CLOSE_TIMEOUT)
+        thread = start_last_thread(self._write_rest)
+        if thread is not None:
+            thread.join(_CLOSE_TIMEOUT)
+        if self._waiting:
+            self._end("the last entries could not be written")
 
     def _record_changes(self) -> None:
         if (policy := self._policy) is None:  # before `begin` nothing is in force
@@ -183,51 +245,49 @@ class Recorder(DecisionObserver):
             text = policy.configuration.document.text
             self._put(lambda: Configured(now, text))
 
-    def _put(self, write: Write) -> None:
-        if self._ended:
+    def _put(self, write: Write, size: int = _SMALL) -> None:
+        if self._why_ended:
             return
-        if self._waiting.qsize() >= MOST_WAITING:
-            self._stop("the disk is too slow")
+        if self._taken - self._written + size > MOST_WAITING:
+            self._end(f"more than {format_bytes(MOST_WAITING)} wait for the disk")
             return
-        self._waiting.put(write)
+        self._taken += size
+        self._waiting.append((size, write))
+        self._has_more.set()
 
-    def _stop(self, why: str) -> None:
-        if not self._ended:
-            self._ended = True
-            self._open.clear()
-            log.error("recording.ended", why=why)
+    def _end(self, why: str) -> None:
+        self._why_ended = why
+        self._waiting = deque()  # a thread may use the old one
+        self._open.clear()
+        self._has_more.set()
+        log.error("recording.ended", why=why)
 
     def _kept(self, body: object) -> Message | None:
         if not isinstance(body, Message):
             return None
         return body if self._has_env else without_secrets(body)
 
-    def _run(self) -> None:
-        # From here on only this thread writes to the file.
-        for batch in self._batches():
-            if not self._ended:
-                try:
-                    self._write("".join(entry_line(write()) for write in batch))
-                except Exception as error:  # noqa: BLE001 - a recording has no gaps, so it ends
-                    self._stop(f"{type(error).__name__}: {error}")
-        self._file.close()
+    def _write_some(self) -> None:
+        """Write the oldest entries, in a thread; they wait until that has succeeded."""
+        with self._busy:
+            waiting, lines, size = self._waiting, list[str](), 0
+            while len(lines) < len(waiting) and size < _AT_ONCE:
+                each, write = waiting[len(lines)]
+                lines.append(entry_line(write()))
+                size += each
+            self._file.write("".join(lines))
+            for _ in lines:
+                waiting.popleft()
+            self._written += size
 
-    def _write(self, text: str) -> None:
+    def _write_rest(self) -> None:
+        """Write all entries, in the last thread."""
         try:
-            self._file.write(text)
-        except RecordingFull as full:
-            self._stop(str(full))
-
-    def _batches(self) -> Iterator[list[Write]]:
-        """Yield waiting entries in batches: one write for many entries."""
-        while (first := self._waiting.get()) is not None:
-            batch = [first]
-            while len(batch) < _MANY and not self._waiting.empty():
-                if (more := self._waiting.get()) is None:
-                    yield batch
-                    return
-                batch.append(more)
-            yield batch
+            while self._waiting:
+                self._write_some()
+        except (OSError, RecordingFull) as error:
+            self._end(str(error))
+        self._file.close()
 
 
 def _error(body: object) -> tuple[int, str]:

@@ -264,7 +264,7 @@ class FaultyNode:
             *("--state-dir", str(folder / "state"), "--run-dir", str(folder / "run")),
             *("--control-socket", str(folder / "control.sock")),
             *("--config-file", str(folder / "config.yaml"), "--log-format", "json"),
-            *("--spool", str(folder / "spool")),
+            *("--spool", str(folder / "spool"), "--record", str(folder / "recording")),
             *("--http-endpoint", f"{self.address}:{_PORT}", "--verify-interval", "1"),
             *("--health-endpoint", f"{self.address}:{_PROBES}"),
         )
@@ -548,6 +548,7 @@ _PLACES: Final = (
     ("host/proc/stat", "cpu-time"),
     ("host", "host"),
     ("run", "published"),
+    ("recording", "recording"),
     ("control.sock", "control"),
     ("nri.sock", "nri"),
     ("log", "log"),

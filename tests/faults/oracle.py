@@ -23,6 +23,7 @@ from tests.faults.faulty_node import (
     VISITOR,
     FaultyNode,
     Pins,
+    json_of,
 )
 from tests.faults.host_effects import (
     groups_at,
@@ -167,6 +168,7 @@ class Oracle:
         await check("units", self._look_at_units)
         # Before the next scrape, which reads them as well.
         await check("rebalance", self._look_at_rebalance(times))
+        await check("recording", self._look_at_recording)
         await check("metrics", self._look_at_metrics(since))
         await check("health", self._look_at_health)
         if self._threads:
@@ -343,6 +345,16 @@ class Oracle:
             return ""
 
         return look
+
+    async def _look_at_recording(self) -> str:
+        """Look for lines that are cut off, and for messages without a line."""
+        text = (self.node.folder / "recording").read_text()
+        rows = [json_of(line) or {} for line in text.splitlines()]
+        if {} in rows:
+            return "a line is cut off"
+        calls = [row["number"] for row in rows if row.keys() & {"call", "we_call"}]
+        missing = set(range(1, len(calls) + 1)) - set(calls)
+        return f"it does not have the calls {missing}" if missing else ""
 
     async def _look_at_health(self) -> str:
         for path in ("/healthz", "/readyz"):

@@ -45,7 +45,7 @@ async def _cluster(node: FaultyNode) -> None:
 
 async def _hotplug(node: FaultyNode) -> None:
     node.set_online("0-6")
-    await asyncio.sleep(1.3)  # it is looked at once a second
+    await asyncio.sleep(1.3)  # it is looked at twice a second
     node.set_online("0-7")
     await asyncio.sleep(1.3)
 

@@ -87,12 +87,15 @@ async def recorded_node(
         stub = Stub(plugin, Identity.parse(NAME), endpoint, options)
         plugin.use_update_sender(stub.updates)
         running = asyncio.create_task(stub.run())
+        writing = asyncio.create_task(recorder.run())
         try:
             await runtime.synchronized(NAME)
             yield RecordedNode(runtime, plugin, file)
         finally:
             stub.stop()
             await running
+            writing.cancel()
+            await asyncio.wait({writing})
             recorder.close()
 
 

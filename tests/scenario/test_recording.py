@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
 import resource
 import signal
@@ -11,8 +13,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from nri_proto import nri_pb2
+from nri_resmgr.app.configuration.status import Setting
 from nri_resmgr.cli.replay import print_recording
 from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
 from nri_resmgr.policy.events import Pin
@@ -34,14 +38,17 @@ from nri_resmgr.recordings.file import (
     RecordingFile,
     RecordingFull,
 )
+from nri_resmgr.recordings.recorder import Recorder, open_recording
 from nri_resmgr.recordings.secrets import without_secrets
 from nri_resmgr.recordings.text import entry_line, header_line, load_recording
 from nri_resmgr.scenario.replay import Replay
+from nri_resmgr.stub.observer import Sender, Tapped
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
 from tests.examples import examples
 from tests.scenario.recorded import churn, load, recorded_node, replayed
+from tests.waiting import until
 
 HEADER = Header("1.2", 17, parse_spec("1s2n2c1t"), dry_run=True, has_env=True)
 REQUEST = nri_pb2.CreateContainerRequest(
@@ -215,15 +222,62 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (8, before[1]))
     try:
-        with pytest.raises(RecordingFull) as raised:
+        with pytest.raises(OSError, match="File too large"):
             file.write("123456789\n")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, ignored)
 
     assert path.read_text() == "1234\n"
-    assert str(raised.value) == "file too large"
+    # It goes on with the next whole line when there is room again.
+    file.write("123456789\n")
+    assert path.read_text() == "1234\n123456789\n"
     file.close()
+
+
+async def test_what_cannot_be_written_waits_and_is_written_later(
+    tmp_path: Path,
+) -> None:
+    path, before = tmp_path / "rec", resource.getrlimit(resource.RLIMIT_FSIZE)
+    recorder = Recorder(RecordingFile(str(path), 1 << 20), HEADER)
+    for _ in range(3):
+        recorder.tap(Tapped(Sender.RUNTIME, "CreateContainer", REQUEST))
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 100, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            await recorder.run()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert load(path).entries == ()
+
+    running = asyncio.create_task(recorder.run())
+    recorder.tap(Tapped(Sender.RUNTIME, "CreateContainer", REQUEST))
+    await until(lambda: len(load(path).entries) == 4)
+    running.cancel()
+    recorder.tap(Tapped(Sender.RUNTIME, "CreateContainer", REQUEST))
+    recorder.close()
+
+    numbers = [one.number for one in load(path).entries if isinstance(one, Called)]
+    assert (numbers, load(path).cut) == ([1, 2, 3, 4, 5], "")
+    assert recorder.setting == Setting("recording", str(path), "--record")
+
+
+async def test_it_ends_where_more_waits_than_memory_allows(tmp_path: Path) -> None:
+    file = tmp_path / "rec"
+    recorder = Recorder(RecordingFile(str(file), 1 << 30), HEADER)
+    large = nri_pb2.ConfigureRequest(config="x" * (4 << 20))
+    with capture_logs() as lines:
+        for _ in range(9):
+            recorder.tap(Tapped(Sender.RUNTIME, "Configure", large))
+
+    why = "more than 32Mi wait for the disk"
+    assert lines == [{"event": "recording.ended", "why": why, "log_level": "error"}]
+    assert recorder.setting.value == f"{file}, ended: {why}"
+    await recorder.run()
+    recorder.close()
+    assert load(file).entries == ()
 
 
 @pytest.mark.parametrize(
@@ -240,6 +294,18 @@ def test_a_file_that_cannot_be_made_is_reported(
         RecordingFile(str(tmp_path / path), 1)
 
     assert sentence in str(raised.value)
+
+
+def test_a_limit_below_the_header_is_reported(tmp_path: Path) -> None:
+    options = argparse.Namespace(
+        record=str(tmp_path / "rec"),
+        record_limit="10",
+        record_env=False,
+        dry_run=False,
+        unsolicited_updates="auto",
+    )
+    with pytest.raises(CannotRecord, match="it has reached --record-limit, 10"):
+        open_recording(options, HEADER.machine)
 
 
 def test_more_than_fits_is_not_begun(tmp_path: Path) -> None:

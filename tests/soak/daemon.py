@@ -119,7 +119,7 @@ class Daemon:
 def running(
     folder: Path,
     *,
-    records: bool = True,
+    record_limit: str = "1Mi",
     cgroup: Path | None = None,
     peer: Peer | None = None,
     kubelet: Path | None = None,
@@ -128,7 +128,7 @@ def running(
 
     Args:
         folder: For all files; an earlier daemon's checkpoint may be there.
-        records: Whether it records.
+        record_limit: Where its recording ends; empty for none.
         cgroup: Its cgroup, from its first instruction on.
         peer: One that outlives it; its socket is ``nri.sock`` in the folder.
         kubelet: The folder with the sockets of a kubelet.
@@ -149,8 +149,8 @@ def running(
         "log-level": "error",
         "kubelet-dir": kubelet or "none",
     }
-    if records:
-        flags |= {"record": folder / "recording", "record-limit": "1Mi"}
+    if record_limit:
+        flags |= {"record": folder / "recording", "record-limit": record_limit}
     command = [sys.executable, "-m", "tests.soak.counted", str(folder / "objects")]
     command += ["run", *(f"--{name}={value}" for name, value in flags.items())]
     if cgroup is not None:

@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from nri_proto import nri_pb2 as pb
+from nri_resmgr.checkpoint.encode import CHECKPOINT_NAME
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.benchmarks.workload import container_of, pod_of
@@ -102,7 +103,7 @@ def test_large_pods_stay_below_the_ceiling(
     machine = parse_spec(MACHINE)
     with (
         memory_cgroup() as cgroup,
-        running(tmp_path, records=False, cgroup=cgroup) as daemon,
+        running(tmp_path, record_limit="", cgroup=cgroup) as daemon,
     ):
         daemon.peer.accept()
         synchronize(daemon.peer, [])
@@ -142,7 +143,12 @@ def test_starts_beside_large_pods_stay_below_the_ceiling(
         kubelet_of(tmp_path, pods) as kubelet,
     ):
         start = partial(
-            running, tmp_path, records=False, cgroup=cgroup, peer=peer, kubelet=kubelet
+            running,
+            tmp_path,
+            record_limit="",
+            cgroup=cgroup,
+            peer=peer,
+            kubelet=kubelet,
         )
         with start():
             peer.accept()
@@ -173,6 +179,37 @@ def test_starts_beside_large_pods_stay_below_the_ceiling(
         assert kills(cgroup) == 0
 
 
+@pytest.mark.parametrize(
+    "fill", [long_annotations, labels], ids=lambda fill: fill.__name__
+)
+def test_a_recording_of_large_pods_stays_below_the_limit(
+    fill: Callable[[pb.PodSandbox, pb.Container, int], None], tmp_path: Path
+) -> None:
+    machine = parse_spec(MACHINE)
+    pods = [hostile(fill, number, machine) for number in range(PODS)]
+    with (
+        memory_cgroup() as cgroup,
+        running(tmp_path, record_limit="256Mi", cgroup=cgroup) as daemon,
+    ):
+        daemon.peer.accept()
+        synchronize(daemon.peer, [])
+        for pod, container in pods:
+            come(daemon.peer, pod, container)
+        daemon.peer.hang_up()
+        daemon.peer.accept()
+        synchronize(daemon.peer, pods)
+        visit(daemon.peer)
+        state = daemon.control.get("/v1/state")
+        (recording,) = [
+            one for one in state["observability"] if one["name"] == "recording"
+        ]
+
+        # For docs/simulate.md: pytest -s.
+        print(fill.__name__, f"peak {peak(daemon) >> 10} MiB", recording["value"])
+        assert len(state["containers"]) == PODS
+        assert kills(cgroup) == 0
+
+
 MANY: Final = 5000
 """Containers: ten times what a large node has."""
 
@@ -184,7 +221,7 @@ def test_a_restart_with_very_many_containers_stays_below_the_limit(
     pods = [(pod_of(n), container_of(n, machine)) for n in range(MANY)]
     with (
         memory_cgroup() as cgroup,
-        running(tmp_path, records=False, cgroup=cgroup) as daemon,
+        running(tmp_path, record_limit="", cgroup=cgroup) as daemon,
     ):
         for _ in range(2):
             daemon.peer.accept()
@@ -196,6 +233,27 @@ def test_a_restart_with_very_many_containers_stays_below_the_limit(
         alive = len(daemon.control.get("/v1/state")["containers"])
 
         print(f"{MANY} containers", f"peak {peak(daemon) >> 10} MiB")
+        assert alive == MANY
+        assert kills(cgroup) == 0
+
+
+def test_a_new_process_beside_very_many_containers_stays_below_the_limit(
+    tmp_path: Path,
+) -> None:
+    machine = parse_spec(MACHINE)
+    pods = [(pod_of(n), container_of(n, machine)) for n in range(MANY)]
+    with memory_cgroup() as cgroup, peer_of(tmp_path) as peer:
+        start = partial(running, tmp_path, record_limit="", cgroup=cgroup, peer=peer)
+        for _ in range(2):  # the second one has a checkpoint of the first
+            with start() as daemon:
+                peer.accept()
+                synchronize(peer, pods)
+                visit(peer)
+                alive = len(daemon.control.get("/v1/state")["containers"])
+                most = peak(daemon)
+
+        print(f"{MANY} containers and a checkpoint", f"peak {most >> 10} MiB")
+        assert (tmp_path / "state" / CHECKPOINT_NAME).stat().st_size > MANY
         assert alive == MANY
         assert kills(cgroup) == 0
 
@@ -230,7 +288,7 @@ def test_many_containers_with_long_annotations_are_synchronized_in_time(
         container = container_of(at, machine)
         container.pod_sandbox_id, container.name = pods[number].id, f"c{turn}"
         node.append((None if turn else pods[number], container))
-    with running(tmp_path, records=False) as daemon:
+    with running(tmp_path, record_limit="") as daemon:
         daemon.peer.accept()
         before = daemon.size().seconds
         synchronize(daemon.peer, node)
