@@ -256,7 +256,7 @@ def _allocate(
         pick = _pick(count, ordinary, free.machine)
         return StaticPlacement(Rule.WHOLE_CPUS, pick.cpus, pick.level)
     if settings.borrow_isolated and len(ordinary | isolated) >= count:
-        more = _take(count - len(ordinary), isolated, free.machine, ordinary)
+        more = _pick(count - len(ordinary), isolated, free.machine, ordinary)
         return StaticPlacement(Rule.ISOLATED_CPU, ordinary | more.cpus, more.level)
     raise _short(spec, free, held)
 
@@ -264,16 +264,6 @@ def _allocate(
 def _pick(
     count: int, free: CpuSet, machine: Machine, held: CpuSet = NO_CPUS
 ) -> CpuPick:
-    """Take CPUs of one kind of core if one kind has enough, strongest first."""
-    for kind in machine.kinds:
-        equal = machine.cpus_of_kind(kind)
-        if held <= equal and len(free & equal) >= count:
-            free &= equal
-            break
-    return _take(count, free, machine, held)
-
-
-def _take(count: int, free: CpuSet, machine: Machine, held: CpuSet) -> CpuPick:
     # Exclusive CPUs are for work that waits for its CPU: the fast ones are for it.
     request = CpuRequest(count=count, free=free, held=held, priority=CpuPriority.HIGH)
     return allocate_cpus(request, machine)

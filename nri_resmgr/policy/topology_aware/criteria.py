@@ -125,7 +125,7 @@ def comparisons_of(demand: Demand, view: NodeView) -> list[Comparison]:
     if demand.asks_priority:
         # A default does not go before fewer memory nodes: all containers have it, and
         # most of them would leave their nodes for it.
-        comparisons.append((_CPU_PRIORITY, _suffices(demand, view)))
+        comparisons.append((_CPU_PRIORITY, _suffices(demand, demand.priority, view)))
     if memory is not None:
         width: Scores = memory.narrowness
         if not memory.fits_everywhere:
@@ -219,11 +219,12 @@ def _nearness(tree: PoolTree, wanted: TreeLevel) -> tuple[int, ...]:
 
 def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
     ledger, tree = view.pool_ledger, view.tree
-    if demand.count and demand.priority in EXTREMES and not demand.asks_priority:
-        yield _CPU_PRIORITY, _suffices(demand, view)
+    priority = _preferred_priority(demand, tree)
+    if demand.count and priority in EXTREMES and not demand.asks_priority:
+        yield _CPU_PRIORITY, _suffices(demand, priority, view)
     yield _DEPTH, tree.depths
-    if demand.count and demand.priority is not CpuPriority.ANY:
-        yield _CPU_PRIORITY, _of_priority(demand, view)
+    if demand.count and priority is not CpuPriority.ANY:
+        yield _CPU_PRIORITY, _of_priority(demand, priority, view)
     if not demand.count:
         # Exclusive ones count as well: a pool that they nearly fill is a bad place to
         # share, as all that comes later meets on its last CPU.
@@ -240,19 +241,31 @@ def _by_cpus(demand: Demand, view: NodeView) -> Iterator[Comparison]:
     yield _BY_ID
 
 
-def _suffices(demand: Demand, view: NodeView) -> Scores:
-    """Score pools by whether they have enough CPUs of the preferred priority."""
-    found = _of_priority(demand, view)
+def _preferred_priority(demand: Demand, tree: PoolTree) -> CpuPriority:
+    """Return the priority of the CPUs that are preferred.
+
+    Without any wish, efficient cores come last where there are others.
+    """
+    asked, priority = demand.spec.preferences.cpu_priority, demand.priority
+    has_wish = asked is not None or priority is not CpuPriority.ANY
+    if has_wish or len(tree.machine.kinds) == 1:
+        return priority
+    return CpuPriority.HIGH
+
+
+def _suffices(demand: Demand, priority: CpuPriority, view: NodeView) -> Scores:
+    """Score pools by whether they have enough CPUs of a priority."""
+    found = _of_priority(demand, priority, view)
     return LazyScores(lambda key: found[key] >= demand.capacity)
 
 
-def _of_priority(demand: Demand, view: NodeView) -> Scores:
-    """Score pools by their CPUs of the preferred priority, as far as they are needed.
+def _of_priority(demand: Demand, priority: CpuPriority, view: NodeView) -> Scores:
+    """Score pools by their CPUs of a priority, as far as they are needed.
 
     Isolated CPUs have no priority, so that they always suffice.
     """
     ledger = view.pool_ledger
-    wanted = cpus_of_priority(view.tree, demand.priority).bits
+    wanted = cpus_of_priority(view.tree, priority).bits
 
     def score_of(key: int) -> int:
         pool = view.tree.pools[key]

@@ -156,10 +156,10 @@ class Referee:
         demand, pool_ledger = self.demand, self.view.pool_ledger
         whole = demand.count > 0
         unasked = demand.spec.preferences.cpu_priority is None
-        if whole and unasked and demand.priority in EXTREMES:
+        if whole and unasked and self.preferred in EXTREMES:
             yield "cpu-priority", self.by(self.has_priority, a, b)
         yield "depth", a.depth - b.depth
-        if whole and demand.priority is not CpuPriority.ANY:
+        if whole and self.preferred is not CpuPriority.ANY:
             yield "cpu-priority", self.by(self.of_priority, a, b)
         if whole and self.takes_isolated(a):
             yield (
@@ -219,7 +219,16 @@ class Referee:
             CpuPriority.LOW: free & low,
             CpuPriority.NORMAL: free - high - low,
         }
-        return min(1000 * len(of_class[self.demand.priority]), self.needed)
+        return min(1000 * len(of_class[self.preferred]), self.needed)
+
+    @property
+    def preferred(self) -> CpuPriority:
+        """The priority asked for, or by default; else fast ones where some are not."""
+        asked, usual = self.demand.spec.preferences.cpu_priority, self.demand.priority
+        kinds = {core.kind for core in self.view.tree.machine.cores}
+        if asked is None and usual is CpuPriority.ANY and len(kinds) > 1:
+            return CpuPriority.HIGH
+        return usual
 
     def colocated(self, pool: Pool) -> int:
         grants = self.view.grants.values()

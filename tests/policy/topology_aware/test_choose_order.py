@@ -49,6 +49,7 @@ MACHINES = [
         "2s2n2c2t memory=3Gi pmem=2x8Gi hugepages=1Gi:1",
         "2s2d2n2c memory=2Gi",
         "2s1n4c2e memory=4Gi hbm=2x2Gi cxl=1x4Gi:movable",
+        "1s2n2c1t2e l3=2 memory=4Gi",
     )
 ]
 PRIORITIES = list(CpuPriority)
