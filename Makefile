@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws soak image format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -128,6 +128,10 @@ fuzz: setup ## fuzz all targets for MINUTES=60, by coverage where atheris instal
 	@$(BIN)/pip install --quiet --disable-pip-version-check --only-binary atheris \
 	  --editable '.[fuzz]' 2>/dev/null || echo "make: no wheel of atheris for this machine"
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+fuzz-restarts: setup ## hold the laws of restarts over 25,000 histories of each policy, for an hour
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/laws/test_old_checkpoints.py \
+	  -k "old_the or many_decisions or all_kinds or changes_no_history"
 
 fuzz-laws: setup ## run the laws of tests/fuzz with 5,000 examples each, for an hour
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py

@@ -166,9 +166,9 @@ class History:
         known = self.pins if self.is_behind else self.record
         self._decide(Synchronized(self._present(known)))
 
-    def die(self, decisions: int) -> None:
+    def die(self, decisions: int, order: Random | None = None) -> None:
         """Go on in a new process; see `restart`."""
-        after = self.restart(decisions)
+        after = self.restart(decisions, order)
         self.state = after.state
         for key, pin in after.pins.items():
             if pin != self.pins[key]:

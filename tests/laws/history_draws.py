@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 import hypothesis.strategies as st
+import msgspec
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.pool_request import PoolRequest
@@ -125,26 +126,40 @@ def containers(draw: st.DrawFn, number: int) -> ContainerSpec:
 OLDEST: Final = 50
 """Decisions that a checkpoint lacks at most."""
 
-STEPS: Final = st.sampled_from(
-    [*["create"] * 6, *["resize"] * 4, *["stop"] * 2, "switch", "die"]
-)
+_LASTING: Final = (*["create"] * 6, *["resize"] * 4, *["stop"] * 2, "switch")
+_STEPS: Final = st.sampled_from((*_LASTING, "die"))
+
+
+class Events(msgspec.Struct, frozen=True):
+    """What happens to a node that began under the policy of a kind.
+
+    Attributes:
+        steps: The kinds of events.
+        oldest: Decisions that a new process lacks at most.
+        others: Kinds of policies that there may be in its place.
+    """
+
+    steps: st.SearchStrategy[str] = _STEPS
+    oldest: int = OLDEST
+    others: tuple[str, ...] = ("NonePolicy",)
+
+
+EVENTS: Final = Events()
+OF_ONE_PROCESS: Final = Events(st.sampled_from(_LASTING))
 
 
 def go_on(
-    history: History, kind: str, data: st.DataObject, oldest: int = OLDEST
+    history: History, kind: str, data: st.DataObject, events: Events = EVENTS
 ) -> None:
-    """Draw an event of a node that began under the policy of a kind.
-
-    A new process lacks *oldest* decisions at most.
-    """
-    draw, step = data.draw, data.draw(STEPS)
+    """Draw an event of a node."""
+    draw, step = data.draw, data.draw(events.steps)
     if step == "switch":
-        other = draw(st.sampled_from(["NonePolicy", kind, kind]))
+        other = draw(st.sampled_from([*events.others, kind, kind]))
         spec = draw(st.sampled_from(DOCUMENTS.get(other, ("{}",))))
         machine = draw(st.sampled_from(history.machines))
         history.switch(policy_of(other, spec, machine))
     elif step == "die":
-        history.die(draw(st.integers(0, oldest)))
+        history.die(draw(st.integers(0, events.oldest)))
     elif step == "create" or not history.there:
         history.create(draw(containers(len(history.events))))
     else:

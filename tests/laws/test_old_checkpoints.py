@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Any, Final
 
@@ -21,14 +21,17 @@ from nri_resmgr.values import CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of
 from tests.laws.history_draws import (
     DOCUMENTS,
+    OF_ONE_PROCESS,
     OLDEST,
     RESERVED,
+    Events,
     go_on,
     machines_for,
 )
 
 SHUFFLED_AGES: Final = (0, 2, 8)
 AGES: Final = (0, 1, 2, 3, 5, 8, 12, 20, OLDEST)
+GREAT_AGES: Final = (21, 34, OLDEST)
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -55,9 +58,90 @@ def test_containers_stay_however_old_the_records_of_the_runtime_are(
     spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
     history = History(policy_of(kind, spec, machines[0]), machines, is_behind=True)
     for _ in range(data.draw(st.integers(1, 20))):
-        go_on(history, kind, data, oldest=0)
+        go_on(history, kind, data, Events(oldest=0))
 
     check_restarts(history, (0,))
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_containers_stay_when_a_checkpoint_lacks_many_decisions(
+    kind: str, data: st.DataObject
+) -> None:
+    machines = data.draw(machines_for(kind))
+    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
+    history = History(policy_of(kind, spec, machines[0]), machines)
+    for _ in range(OLDEST + 10):  # as some are refused
+        go_on(history, kind, data, OF_ONE_PROCESS)
+
+    check_restarts(history, GREAT_AGES)
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_containers_stay_after_policies_of_all_kinds(
+    kind: str, data: st.DataObject
+) -> None:
+    # What the documents of all of them ask for is there.
+    machines = data.draw(machines_for("StaticPoolsPolicy"))
+    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
+    history = History(policy_of(kind, spec, machines[0]), machines)
+    events = Events(others=(*DOCUMENTS, "NonePolicy"))
+    for _ in range(data.draw(st.integers(1, 20))):
+        go_on(history, kind, data, events)
+
+    check_restarts(history)
+
+
+class Twins(History):
+    """A node, and one with the same history that reads its records in other orders."""
+
+    def __init__(self, policy: ViewedPolicy[Any], machines: tuple[str, ...]) -> None:
+        super().__init__(policy, machines)
+        self.twin = History(policy, machines)
+
+    def create(self, spec: ContainerSpec) -> None:
+        """See `History.create`."""
+        super().create(spec)
+        self.twin.create(spec)
+
+    def resize(self, container: str, amounts: Mapping[str, Any]) -> None:
+        """See `History.resize`."""
+        super().resize(container, amounts)
+        self.twin.resize(container, amounts)
+
+    def stop(self, container: str) -> None:
+        """See `History.stop`."""
+        super().stop(container)
+        self.twin.stop(container)
+
+    def switch(self, policy: ViewedPolicy[Any]) -> None:
+        """See `History.switch`."""
+        super().switch(policy)
+        self.twin.switch(policy)
+
+    def die(self, decisions: int, order: Random | None = None) -> None:
+        """See `History.die`."""
+        super().die(decisions, order)
+        self.twin.die(decisions, Random(len(self.events)))  # noqa: S311 - repeatable
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+@given(data=st.data())
+def test_the_order_of_records_changes_no_history(
+    kind: str, data: st.DataObject
+) -> None:
+    machines = data.draw(machines_for(kind))
+    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
+    twins = Twins(policy_of(kind, spec, machines[0]), machines)
+    for _ in range(data.draw(st.integers(2, 20))):
+        go_on(twins, kind, data)
+
+    lines = "\n".join(twins.events)
+    assert twins.twin.events == twins.events, lines
+    assert twins.twin.pins == twins.pins, lines
+    policy = twins.policy
+    assert written(policy, twins.twin.state) == written(policy, twins.state), lines
 
 
 def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
@@ -68,7 +152,10 @@ def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
         lines = "\n".join((*history.events, f"{age} decisions are lost"))
         assert not after.refused, lines
         assert history.crowded or not history.moved(after.pins, age), lines
-        assert alone.items() <= policy.exclusive_cpus(after.state).items(), lines
+        exclusive = policy.exclusive_cpus(after.state)
+        assert alone.items() <= exclusive.items(), lines
+        each = exclusive.values()
+        assert sum(map(len, each)) == len(CpuSet.union(each)), lines
         if age in SHUFFLED_AGES:
             again = history.restart(age, Random(age))  # noqa: S311 - repeatable
             assert written(policy, again.state) == written(policy, after.state), lines
