@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
@@ -31,7 +32,14 @@ from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.stub import Container
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, PolicyError, QosClass
+from nri_resmgr.values import (
+    NO_CPUS,
+    CpuSet,
+    MilliCpus,
+    NodeSet,
+    PolicyError,
+    QosClass,
+)
 
 MACHINE = parse_spec("1s2n4c1t isolated=6-7")
 TYPE = "{name: a, namespaces: [default], maxCPUs: 2, shareIdleCPUsInSame: numa}"
@@ -39,6 +47,8 @@ PACKED = "{name: b, namespaces: [other], preferNewBalloons: true}"
 LISTS = '{name: e, exclusive: true, cpuLists: [{cpus: "0-1"}, {cpus: "6-7"}]}'
 DOCUMENTS = [
     ("TopologyAwarePolicy", "{reservedResources: {cpu: '1'}}"),
+    ("TopologyAwarePolicy", "{reservedResources: {cpu: '1'}, pinCPU: false}"),
+    ("TopologyAwarePolicy", "{reservedResources: {cpu: '1'}, pinMemory: false}"),
     ("BalloonsPolicy", "{reservedResources: {cpu: '1'}}"),
     (
         "BalloonsPolicy",
@@ -134,16 +144,18 @@ class FilesFollow(RuleBasedStateMachine):
         """All CPUs of a pin are published, and exclusive ones are in no other pin."""
         if not hasattr(self, "engine"):
             return
-        policy, state = self.engine.policy, self.engine.state
+        policy, state = pinning(self.engine.policy), self.engine.state
         pins, parts = policy.pins(state), policy.exclusive_parts(state)
         pools = [one for one in policy.pools(state) if one.kind == "balloon"]
         for name, pin in pins.items():
             own = self.published(name)
             if own is None:
                 continue
-            shared, isolated, exclusive = own
+            shared, isolated, exclusive, mems = own
             alone = isolated | exclusive
             assert shared | alone == pin.cpus
+            if policy.kind == "TopologyAwarePolicy":
+                assert mems == pin.mems
             assert not shared & alone
             assert isolated == alone & MACHINE.isolated
             others = (one.cpus for key, one in pins.items() if key != name)
@@ -177,7 +189,7 @@ class FilesFollow(RuleBasedStateMachine):
         for _ in self.files.decided(event, decision) or ():
             pass
 
-    def published(self, name: str) -> tuple[CpuSet, CpuSet, CpuSet] | None:
+    def published(self, name: str) -> tuple[CpuSet, CpuSet, CpuSet, NodeSet] | None:
         """Read a file as a shell would; None where there is none."""
         path = self.folder / "run/containers" / name / "resources.sh"
         if not path.exists():
@@ -185,7 +197,9 @@ class FilesFollow(RuleBasedStateMachine):
         rows = dict(line.split("=") for line in path.read_text().splitlines())
         texts = [rows.get(f"{key}_CPUS", '""') for key in _KEYS]
         shared, isolated, exclusive = (CpuSet.parse(one.strip('"')) for one in texts)
-        return shared, isolated, exclusive
+        nodes = (row for key, row in rows.items() if key.endswith("_MEMS"))
+        mems = NodeSet.union(NodeSet.parse(one.strip('"')) for one in nodes)
+        return shared, isolated, exclusive, mems
 
     def teardown(self) -> None:
         """Remove the folder."""
@@ -201,6 +215,14 @@ def config_of(document: tuple[str, str]) -> PolicyConfig:
     return parse_config(
         f"apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
     )
+
+
+def pinning(policy: Any) -> Any:
+    """Return a policy that pins what it grants: what is published is the same."""
+    if policy.kind != "TopologyAwarePolicy":
+        return policy
+    pins = msgspec.structs.replace(policy.settings, pin_cpus=True, pin_memory=True)
+    return policy.with_settings(pins)
 
 
 TestFilesFollow = FilesFollow.TestCase

@@ -174,9 +174,19 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             zone = state.memory.zone_of(container)
         return resources_of(state.grants[container], zone, state.pool_ledger)
 
-    def republishes(self, before: State, after: State) -> Iterable[str]:  # noqa: ARG002 - grants and pins change together
-        """Return containers whose publication may differ with equal pins: none."""
-        return ()
+    def republishes(self, before: State, after: State) -> Iterable[str]:
+        """Return the containers whose resources changed, where they are not pinned.
+
+        Where CPUs and memory are, grants and pins change together.
+        """
+        if self.settings.pin_cpus and self.settings.pin_memory:
+            return ()
+        resources_of = self.resources_of
+        return [
+            key
+            for key in after.ledger.entries
+            if resources_of(before, key) != resources_of(after, key)
+        ]
 
     def cpu_room(self, state: State, cpus: CpuSet) -> CpuRoom:
         """Return what the pools of some CPUs can grant, isolated CPUs aside."""
