@@ -36,6 +36,13 @@ class Condition(msgspec.Struct, frozen=True):
         return "Unknown" if self.is_true is None else str(self.is_true)
 
 
+def conditions_in(status: object) -> list[Mapping[str, object]]:
+    """Return the conditions in the status of an object; none where it has no list."""
+    found = status.get("conditions") if isinstance(status, Mapping) else None
+    rows = found if isinstance(found, list) else []
+    return [one for one in rows if isinstance(one, Mapping)]
+
+
 def render_conditions(
     conditions: Iterable[Condition],
     before: Iterable[Mapping[str, object]],

@@ -11,7 +11,11 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.agent.choice import Ambiguous, Choice, Chosen, ConfigObject, Nothing
-from nri_resmgr.agent.conditions import Condition, render_conditions
+from nri_resmgr.agent.conditions import (
+    Condition,
+    conditions_in,
+    render_conditions,
+)
 from nri_resmgr.agent.daemon_state import DaemonState
 from nri_resmgr.agent.publication import Publication
 from nri_resmgr.agent.verdict import Outcome, Verdict
@@ -55,17 +59,12 @@ def node_status(
         generation: ``metadata.generation`` of the object.
         now: RFC 3339.
     """
-    former = before.get("conditions")
-    rows = (
-        [one for one in former if isinstance(one, Mapping)]
-        if isinstance(former, list)
-        else []
-    )
+    former = conditions_in(before)
     return {
         "observedGeneration": generation,
         **_observed(facts.config),
         **_of_daemon(facts),
-        "conditions": render_conditions(conditions_of(facts), rows, generation, now),
+        "conditions": render_conditions(conditions_of(facts), former, generation, now),
     }
 
 

@@ -12,11 +12,23 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from nri_resmgr.agent.choice import ConfigObject
-from nri_resmgr.agent.conditions import Condition, render_conditions
+from nri_resmgr.agent.conditions import (
+    Condition,
+    conditions_in,
+    render_conditions,
+)
 from nri_resmgr.agent.verdict import Outcome, Verdict
 from nri_resmgr.values.documents import JsonObject
 
 _TIME: Final = "timestamp"
+
+# As in the node's own object.
+_REASONS: Final[Mapping[Outcome, str]] = {
+    Outcome.ACCEPTED: "Accepted",
+    Outcome.TRIED: "DryRun",
+    Outcome.REJECTED: "Rejected",
+    Outcome.IGNORED: "Overridden",
+}
 
 MOST_NODES: Final = 100
 """Entries in a shared object from which on no further node adds its own."""
@@ -32,7 +44,7 @@ def entry_of(config: ConfigObject, verdict: Verdict, now: str) -> JsonObject | N
     """
     if verdict.outcome is Outcome.PENDING:
         return None
-    accepted = verdict.outcome in (Outcome.ACCEPTED, Outcome.TRIED)
+    accepted = _is_accepted(verdict)
     return {
         "status": "Success" if accepted else "Failure",
         "generation": config.generation,
@@ -65,19 +77,39 @@ def may_write(nodes: Collection[str], node: str) -> bool:
 
 
 def patch_of(
-    config: ConfigObject, node: str, entry: JsonObject | None, own_name: str
+    node: str, entry: JsonObject | None, own: Mapping[str, object] | None = None
 ) -> JsonObject:
-    """Return the merge patch that sets the node's entry, or removes it for None."""
-    status: JsonObject = {"nodes": {node: entry}}
-    if config.name == own_name and entry is not None:
-        # One writer only, so the object as a whole has a status, for `kubectl wait`.
-        accepted = entry["status"] == "Success"
-        reason = "Accepted" if accepted else "Rejected"
-        why = entry["errors"] or "in force on the node"
-        ready = Condition("Ready", accepted, reason, why)
-        stalled = Condition("Stalled", not accepted, reason, why)
-        conditions = render_conditions(
-            (ready, stalled), (), config.generation, entry["timestamp"]
-        )
-        status |= {"observedGeneration": config.generation, "conditions": conditions}
-    return {"status": status}
+    """Return the merge patch that sets the node's entry, or removes it for None.
+
+    Args:
+        node: Name of the node.
+        entry: Its entry.
+        own: What `own_status` returns, if the object is that of this node alone.
+    """
+    return {"status": {"nodes": {node: entry}, **(own or {})}}
+
+
+def own_status(
+    config: ConfigObject, verdict: Verdict, before: object, now: str
+) -> JsonObject:
+    """Return the status of an object of one node as a whole, for ``kubectl wait``.
+
+    It has one writer only.
+
+    Args:
+        config: The object.
+        verdict: The daemon's verdict on it, which is not pending.
+        before: The present ``status``, for the times of its conditions.
+        now: RFC 3339.
+    """
+    accepted, reason = _is_accepted(verdict), _REASONS[verdict.outcome]
+    why = verdict.why or "in force on the node"
+    ready = Condition("Ready", accepted, reason, why)
+    stalled = Condition("Stalled", not accepted, reason, why)
+    former, generation = conditions_in(before), config.generation
+    conditions = render_conditions((ready, stalled), former, generation, now)
+    return {"observedGeneration": generation, "conditions": conditions}
+
+
+def _is_accepted(verdict: Verdict) -> bool:
+    return verdict.outcome in (Outcome.ACCEPTED, Outcome.TRIED)

@@ -18,8 +18,10 @@ from nri_resmgr.agent.object_status import (
     entry_of,
     is_up_to_date,
     may_write,
+    own_status,
     patch_of,
 )
+from nri_resmgr.agent.verdict import Verdict
 from nri_resmgr.log import Logger
 from nri_resmgr.values.documents import JsonObject
 
@@ -146,7 +148,7 @@ class ObjectReporter:
         """
         config = facts.config
         if self._config is not None and not _is_same(self._config, config):
-            await self._patch(self._config, None)
+            await self._patch(self._config, patch_of(self._node, None))
             self._config, self._settled = None, None
         if config is None or config.kind not in self._resources:
             return 0.0
@@ -160,7 +162,7 @@ class ObjectReporter:
         if config.name != self._own_name and now < self._not_before:
             return self._not_before - now  # whatever changes meanwhile
         try:
-            if await self._has(config, entry):
+            if await self._has(config, entry, facts.verdict):
                 self._config = config
         except Conflict:
             # Another node wrote at the same moment: there may be no room any more.
@@ -172,38 +174,34 @@ class ObjectReporter:
         self._settled, self._outrun = settled, 0
         return 0.0
 
-    async def _has(self, config: ConfigObject, entry: JsonObject) -> bool:
+    async def _has(
+        self, config: ConfigObject, entry: JsonObject, verdict: Verdict
+    ) -> bool:
         """Write the entry unless it is there; return whether it is."""
         try:
             found = await self._api.get(self._ref(config, ""))
         except (ObjectMissing, KindMissing):
             return False  # it is gone, and its status with it
-        present = entries_in(found.body.get("status"))
+        status = found.body.get("status")
+        present = entries_in(status)
         if is_up_to_date(present.get(self._node), entry):
             return True
-        if config.name == self._own_name or self._node in present:
-            return await self._patch(config, entry)
+        if config.name == self._own_name:
+            own = own_status(config, verdict, status, entry["timestamp"])
+            return await self._patch(config, patch_of(self._node, entry, own))
+        patch = patch_of(self._node, entry)
+        if self._node in present:
+            return await self._patch(config, patch)
         if not may_write(present, self._node):
             return False
         # One more entry, in the object as it was read: others may do the same now.
-        return await self._patch(config, entry, found.version)
+        patch["metadata"] = {"resourceVersion": found.version}
+        return await self._patch(config, patch)
 
-    async def _patch(
-        self, config: ConfigObject, entry: JsonObject | None, version: str = ""
-    ) -> bool:
-        """Write the entry, or remove it for None; return whether the object exists.
-
-        Args:
-            config: The object.
-            entry: The entry.
-            version: That of the object which is changed; empty for any.
-        """
-        ref = self._ref(config, "status")
-        body = patch_of(config, self._node, entry, self._own_name)
-        if version:
-            body["metadata"] = {"resourceVersion": version}
+    async def _patch(self, config: ConfigObject, patch: JsonObject) -> bool:
+        """Change the status of an object; return whether it exists."""
         try:
-            await self._api.merge_patch(ref, body)
+            await self._api.merge_patch(self._ref(config, "status"), patch)
         except (ObjectMissing, KindMissing):
             return False
         return True

@@ -190,7 +190,7 @@ def _holdings(one: JsonObject, in_force: JsonObject | None) -> Iterator[str]:
     if found := ", ".join(others):
         yield _line("devices", found)
     yield _line("source", f"{_source(one)}, {one['accuracy']}; QoS {one['qos']}")
-    if found := _ORIGINS.get(one["source"]):
+    if found := _origins(one):
         yield _line("of which", found)
     if one["pool"]:
         yield _line("pool", one["pool"])
@@ -207,6 +207,15 @@ _ORIGINS: Final = {
     "stale-kubelet": "CPU, memory and limits of cgroup values, which contradict; "
     "devices of the kubelet",
 }
+
+
+def _origins(container: JsonObject) -> str:
+    own = container["ownSource"]
+    found = _ORIGINS.get(own, "")
+    if container["source"] != "adjustment":
+        return found
+    why = f" ({found})" if found else ""
+    return f"what the adjustment does not set: {own}{why}"
 
 
 def _source(container: JsonObject) -> str:

@@ -54,6 +54,7 @@ def container_of(
         },
         "source": spec.source.value,
         "adjustment": spec.adjusted.name if spec.adjusted else "",
+        "ownSource": spec.own_source.value,
         "accuracy": "exact" if spec.source in EXACT_ORIGINS else "estimated",
         "created": time_text(spec.created),
         "started": time_text(spec.started),

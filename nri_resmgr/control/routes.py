@@ -63,8 +63,11 @@ _HOST_PATIENCE: Final = 5.0  # seconds
 _Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1, max_length=253)]
 
 
-class _Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
-    """The body of a report of the agent; see `AgentReport`."""
+class _Report(msgspec.Struct, frozen=True, rename="camel"):
+    """The body of a report of the agent; see `AgentReport`.
+
+    Fields of a later agent are ignored: it is often updated before the daemon.
+    """
 
     version: _Name
     node: _Name

@@ -94,8 +94,8 @@ class Insight:
         yield from daemon.observers.metrics.series()
         yield from _of_updates(daemon.policy)
         yield from _of_configuration(daemon)
-        left_out = daemon.policy.left_out
-        yield single(table.CONFIGURATION_LEFT_OUT, len(left_out))
+        missing = sum(not one.is_expected for one in daemon.policy.left_out)
+        yield single(table.CONFIGURATION_LEFT_OUT, missing)
         if daemon.checkpoint_writer is not None:
             yield from _of_checkpoints(daemon.checkpoint_writer)
         if daemon.verification is not None:

@@ -26,6 +26,9 @@ _RESULTS: Final[Mapping[str, frozenset[str]]] = {
     "stop_container": frozenset({"ContainerUpdate"}),
 }
 _REPLIES: Final = frozenset().union(*_RESULTS.values())
+# Results that no call takes, and those that only a call for several updates takes.
+_VALUES: Final = frozenset({"bool", "bytes", "dict", "float", "int", "str"})
+_SERIES: Final = frozenset({"list", "set", "tuple"})
 _WORD: Final = re.compile(r"\w+")
 
 # Methods that plugins have for other purposes, and that resemble handlers.
@@ -107,7 +110,8 @@ def check_handler(name: str, handler: Callable[..., Any]) -> None:
         ) from None
     annotation = signature.return_annotation
     possible = results_of(name)
-    if wrong := (_REPLIES - possible) & _words(annotation):
+    never = _VALUES | (_REPLIES - possible) | (frozenset() if possible else _SERIES)
+    if wrong := never & _words(annotation):
         raise BadHandler(
             f"{_at(handler)}{name}() returns {' or '.join(sorted(wrong))}; "
             f"its result can be {' or '.join(['None', *sorted(possible)])}"

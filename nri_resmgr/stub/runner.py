@@ -191,7 +191,7 @@ class Runner:
             return
         log.warning(
             "handler.slow",
-            handler=getattr(invocation.handler, "__qualname__", ""),
+            handler=_name_of(invocation),
             method=request.method,
             seconds=round(taken, 2),
             timeout=request.timeout,
@@ -204,6 +204,7 @@ class Runner:
             self._try_answer(call, invocation, request.safe_answer)
         log.error(
             "handler.overran",
+            handler=_name_of(invocation),
             method=call.method,
             timeout=request.timeout,
             action=self.overrun.value,
@@ -238,3 +239,7 @@ class Runner:
             at=found.at,
             exc_info=found.shown,
         )
+
+
+def _name_of(invocation: Invocation) -> str:
+    return getattr(invocation.handler, "__qualname__", "")

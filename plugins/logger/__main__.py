@@ -24,11 +24,16 @@ from google.protobuf.message import Message
 
 from nri_proto import ALL_EVENTS, nri_pb2, parse_mask
 from nri_resmgr.log.output import configure_logging
-from nri_resmgr.stub import HANDLER_NAMES, Configuration, StubOptions, serve
+from nri_resmgr.stub import (
+    HANDLER_NAMES,
+    Configuration,
+    InputError,
+    StubOptions,
+    serve,
+)
 from nri_resmgr.stub.identity import INDEX_VARIABLE
 from nri_resmgr.stub.observer import Tapped
 from nri_resmgr.stub.transport import DEFAULT_SOCKET, SOCKET_VARIABLE
-from nri_resmgr.values.errors import InputError
 from nri_resmgr.values.printable import LINES, printable, printable_json
 
 log = structlog.get_logger(__name__)

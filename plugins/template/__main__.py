@@ -14,12 +14,12 @@ from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
     CreateContainerHandler,
+    InputError,
     Pod,
     RequestRejected,
     StopContainerHandler,
     serve,
 )
-from nri_resmgr.values.errors import InputError
 
 
 # 1. The operator's configuration, in /etc/nri/conf.d/NN-template.conf.

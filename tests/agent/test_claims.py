@@ -183,6 +183,8 @@ def test_slices_are_as_published(version: str) -> None:
     kubernetes_validate.validate(whole, version, strict=True)
     # What the schema cannot say: 63 bytes for a driver, quantities in order.
     assert len(DRIVER) <= 63
+    numa = "resource.kubernetes.io/numaNode"
+    assert [one["attributes"][numa] for one in devices] == [{"int": 0}, {"int": 1}]
     for device in devices:
         policy = device["capacity"]["cpu"]["requestPolicy"]
         assert int(policy["validRange"]["min"]) <= int(policy["default"])

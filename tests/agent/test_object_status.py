@@ -11,6 +11,7 @@ from nri_resmgr.agent.object_status import (
     entry_of,
     is_up_to_date,
     may_write,
+    own_status,
     patch_of,
 )
 from nri_resmgr.agent.verdict import PENDING, Outcome, Verdict
@@ -87,18 +88,59 @@ def test_an_equal_entry_is_up_to_date(present: object, *, expected: bool) -> Non
     assert is_up_to_date(present, entry) is expected
 
 
-def test_only_an_object_of_one_node_has_conditions() -> None:
-    accepted = entry_of(OWN, Verdict(Outcome.ACCEPTED), NOW)
-    own = patch_of(OWN, "a", accepted, "node.a")["status"]
-    shared = patch_of(SHARED, "a", accepted, "node.a")["status"]
+@pytest.mark.parametrize(
+    ("verdict", "ready", "reason", "message"),
+    [
+        pytest.param(
+            Verdict(Outcome.ACCEPTED),
+            "True",
+            "Accepted",
+            "in force on the node",
+            id="accepted",
+        ),
+        pytest.param(
+            Verdict(Outcome.TRIED, "2 would move"),
+            "True",
+            "DryRun",
+            "2 would move",
+            id="tried out",
+        ),
+        pytest.param(
+            Verdict(Outcome.REJECTED, "no"), "False", "Rejected", "no", id="rejected"
+        ),
+        pytest.param(
+            Verdict(Outcome.IGNORED, "file"), "False", "Overridden", "file", id="file"
+        ),
+    ],
+)
+def test_an_object_of_one_node_has_conditions(
+    verdict: Verdict, ready: str, reason: str, message: str
+) -> None:
+    found = own_status(OWN, verdict, None, NOW)
+    entry = entry_of(OWN, verdict, NOW)
 
-    assert shared == {"nodes": {"a": accepted}}
-    assert own["observedGeneration"] == 5
-    assert [(one["type"], one["status"]) for one in own["conditions"]] == [
-        ("Ready", "True"),
-        ("Stalled", "False"),
+    assert found["observedGeneration"] == 5
+    assert [
+        (one["type"], one["status"], one["reason"], one["message"])
+        for one in found["conditions"]
+    ] == [
+        ("Ready", ready, reason, message),
+        ("Stalled", str(ready == "False"), reason, message),
     ]
+    assert patch_of("a", entry, found) == {"status": {"nodes": {"a": entry}, **found}}
+
+
+def test_the_time_of_a_transition_stays_as_long_as_the_status() -> None:
+    before = own_status(OWN, Verdict(Outcome.ACCEPTED), None, "then")
+    same = own_status(OWN, Verdict(Outcome.TRIED, "none"), before, NOW)
+    other = own_status(OWN, Verdict(Outcome.REJECTED, "no"), before, NOW)
+
+    times = [
+        [one["lastTransitionTime"] for one in found["conditions"]]
+        for found in (same, other)
+    ]
+    assert times == [["then", "then"], [NOW, NOW]]
 
 
 def test_an_entry_is_removed_by_null() -> None:
-    assert patch_of(OWN, "a", None, "node.a") == {"status": {"nodes": {"a": None}}}
+    assert patch_of("a", None) == {"status": {"nodes": {"a": None}}}

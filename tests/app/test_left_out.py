@@ -163,6 +163,29 @@ def test_a_document_for_a_larger_machine_counts_as_far_as_it_can(
     assert "configuration.left-out" in [one["event"] for one in lines]
 
 
+@pytest.mark.parametrize(
+    ("machine", "available", "level"),
+    [
+        pytest.param("1s4c1t", "0-4095", "warning", id="for machines of several sizes"),
+        pytest.param("1s4c1t offline=2", "0-4095", "error", id="one is offline"),
+        pytest.param("1s4c1t", "64-127", "error", id="none is here"),
+    ],
+)
+def test_a_list_of_available_cpus_may_be_for_larger_machines(
+    machine: str, available: str, level: str
+) -> None:
+    spec = f"{{availableResources: {{cpu: 'cpuset:{available}'}}}}"
+    text = f"apiVersion: config.nri/v1alpha1\nkind: StaticPolicy\nspec: {spec}\n"
+    with capture_logs() as lines:
+        policy = ResourcePolicy(parse_spec(machine), parse_config(text))
+
+    (left,) = policy.left_out
+    assert left.path == AVAILABLE
+    assert left.is_expected is (level == "warning")
+    found = [one for one in lines if one["event"] == "configuration.left-out"]
+    assert [one["log_level"] for one in found] == [level]
+
+
 def test_a_class_that_the_changed_machine_cannot_apply_is_left_out(
     tmp_path: Path,
 ) -> None:

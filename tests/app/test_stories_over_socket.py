@@ -24,7 +24,9 @@ _SEEN: Final = ("gets", "updates", "refused", "shares")
 _POLICIES: Final = (
     "topology-aware",
     "balloons",
+    "static",
     "static-plus",
+    "static-pools",
     "dynamic-pools",
     "podpools",
     "none",

@@ -21,6 +21,8 @@ from nri_resmgr.app.background.supervisor import (
     Timing,
 )
 from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.metrics.of_parts import series_of_parts
+from nri_resmgr.app.metrics.text import render
 from nri_resmgr.host.state_dir import StateUnusable
 from nri_resmgr.values import HostError
 from tests.waiting import until
@@ -87,6 +89,27 @@ async def test_a_transient_fault_ends_nothing(error: BaseException, why: str) ->
     assert [line["event"] for line in lines] == ["part.failed", "part.recovered"]
     assert (lines[0]["part"], lines[0]["why"]) == ("one", why)
     assert (lines[0]["meanwhile"], lines[1]["tries"]) == ("it waits", 2)
+
+
+async def test_metrics_say_which_part_fails_since_when_and_the_next_try() -> None:
+    one = Part("one", failing(MemoryError()), "")
+    parts = (one, Part("other", forever, ""))
+    supervisor = Supervisor(timing=Timing(first_pause=60.0, last_pause=60.0))
+    task = asyncio.create_task(supervisor.run(parts))
+    await until(lambda: one.tries == 1)
+    await asyncio.sleep(0.01)
+    lines = render(series_of_parts(parts)).splitlines()
+    task.cancel()
+    await asyncio.wait({task})
+
+    rows = (line.split() for line in lines if not line.startswith("#"))
+    found = {name.removeprefix("nri_resmgr_part_"): float(text) for name, text in rows}
+    assert found['failures_total{part="one"}'] == 1
+    assert found['failing_seconds{part="one"}'] > 0
+    assert 0 < found['next_try_seconds{part="one"}'] < 60
+    assert found['failures_total{part="other"}'] == 0
+    assert found['failing_seconds{part="other"}'] == 0
+    assert 'next_try_seconds{part="other"}' not in found
 
 
 async def test_a_part_that_is_off_is_not_started_again() -> None:

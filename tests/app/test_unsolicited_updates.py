@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nri_proto import NriLevel
-from nri_resmgr.app.background.hotplug import HotplugFollower
+from nri_resmgr.app.background.hotplug import INTERVAL, HotplugFollower
 from nri_resmgr.app.plugin.changes.reconfiguration import change_machine, reconfigure
 from nri_resmgr.app.plugin.timers import Timers
 from nri_resmgr.config import BadSetting
@@ -152,6 +152,10 @@ async def test_a_new_configuration_moves_running_containers(
             await node.run("other", 0.1)
 
         assert (before, node.pinned("web")[0]) == ("1-2", "0,3")
+
+
+def test_a_change_of_cpus_is_found_in_half_of_the_second_that_it_may_take() -> None:
+    assert INTERVAL <= 0.5
 
 
 async def test_cpus_that_come_are_used(tmp_path: Path) -> None:

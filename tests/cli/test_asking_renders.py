@@ -225,6 +225,55 @@ def test_a_removed_container_is_explained_from_its_history() -> None:
     assert lines[-1].endswith("it is gone, and its resources are free")
 
 
+CGROUP = "CPU and limits of cgroup values; memory of them or of the OOM score"
+CONTRADICT = "CPU, memory and limits of cgroup values, which contradict"
+
+
+@pytest.mark.parametrize(
+    ("source", "own", "sentence"),
+    [
+        ("oci", "oci", f"{CGROUP}; no devices"),
+        ("annotation", "annotation", ""),
+        ("kubelet", "kubelet", ""),
+        (
+            "annotation, resized",
+            "annotation, resized",
+            "CPU and memory of cgroup values; others of the annotation",
+        ),
+        (
+            "kubelet, resized",
+            "kubelet, resized",
+            "CPU and memory of cgroup values; others of the kubelet",
+        ),
+        (
+            "stale-annotation",
+            "stale-annotation",
+            f"{CONTRADICT}; devices of the annotation",
+        ),
+        (
+            "stale-kubelet",
+            "stale-kubelet",
+            f"{CONTRADICT}; devices of the kubelet",
+        ),
+        ("adjustment", "kubelet", "what the adjustment does not set: kubelet"),
+        (
+            "adjustment",
+            "oci",
+            f"what the adjustment does not set: oci ({CGROUP}; no devices)",
+        ),
+    ],
+)
+def test_the_origins_of_amounts_are_explained(
+    source: str, own: str, sentence: str
+) -> None:
+    answer = explanation_of(node().daemon, "own", "")
+    answer["containers"][0]["container"] |= {"source": source, "ownSource": own}
+    lines = render_explanation(answer).splitlines()
+
+    found = [line for line in lines if line.startswith("  of which ")]
+    assert found == [f"  of which {sentence}"] * bool(sentence)
+
+
 def test_a_refused_container_is_explained_by_its_refusal() -> None:
     parts = node()
     parts.run("huge", 64)

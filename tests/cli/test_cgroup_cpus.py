@@ -9,7 +9,10 @@ import pytest
 from nri_resmgr.values import CpuSet
 from tests.cli.command import nri_resmgr
 
-KINDS = ("TopologyAwarePolicy", "BalloonsPolicy", "StaticPolicy", "StaticPlusPolicy")
+KINDS = (
+    *("TopologyAwarePolicy", "BalloonsPolicy", "StaticPolicy", "StaticPlusPolicy"),
+    *("PodpoolsPolicy", "DynamicPoolsPolicy"),
+)
 
 
 @pytest.fixture

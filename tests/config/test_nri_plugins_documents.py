@@ -19,6 +19,8 @@ from nri_resmgr.classes.rdt import (
     RdtPartition,
 )
 from nri_resmgr.config import AllBut, Amount, Listed, TopologyAwareConfig
+from nri_resmgr.config.balloon_types import BalloonTypeConfig, ExpressionConfig
+from nri_resmgr.config.balloons import BalloonsConfig
 from nri_resmgr.config.blockio import BlockIoControl
 from nri_resmgr.config.cpu_classes import CpuClassUse
 from nri_resmgr.config.observability import InstrumentationUse, LogUse
@@ -194,6 +196,41 @@ MEANINGS: Final = {
             polled=("cgroups",),
             period=90.0,
             sampling="1",
+        ),
+    ),
+    "balloons-helm-defaults": BalloonsConfig(
+        reserved=Amount(1),
+        topology_balancing=True,
+        types=(
+            BalloonTypeConfig(
+                path="$.spec.balloonTypes[0]",
+                name="dedicated-cpus",
+                expressions=(
+                    ExpressionConfig(
+                        key="qosclass",
+                        operator="In",
+                        values=("Guaranteed",),
+                        path="$.spec.balloonTypes[0].matchExpressions[0]",
+                    ),
+                ),
+                prefer_new=True,
+                spread_pods=True,
+            ),
+            BalloonTypeConfig(
+                path="$.spec.balloonTypes[1]",
+                name="shared-local-cpus",
+                expressions=(
+                    ExpressionConfig(
+                        key="qosclass",
+                        operator="In",
+                        values=("BestEffort", "Burstable"),
+                        path="$.spec.balloonTypes[1].matchExpressions[0]",
+                    ),
+                ),
+                share_idle="package",
+                prefer_new=True,
+                max_balloons=2,
+            ),
         ),
     ),
     "as-stored-in-the-cluster": TopologyAwareConfig(

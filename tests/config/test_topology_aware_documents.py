@@ -230,5 +230,5 @@ def outcome_of(text: str) -> PolicyConfig | BadSetting:
 def test_any_spec_is_read_or_refused_by_its_path(text: str) -> None:
     outcome = outcome_of(text)
 
-    assert isinstance(outcome, TopologyAwareConfig | BadSetting)
+    assert isinstance(outcome, PolicyConfig | BadSetting)
     assert not isinstance(outcome, BadSetting) or outcome.path.startswith("$.spec")

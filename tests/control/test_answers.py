@@ -82,6 +82,7 @@ OWN = {
     },
     "source": "oci",
     "adjustment": "",
+    "ownSource": "oci",
     "accuracy": "estimated",
     "created": "",
     "started": "",

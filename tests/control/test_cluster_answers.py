@@ -135,7 +135,6 @@ def test_the_agent_reports_and_is_answered(folder: Path) -> None:
         {"version": "1", "node": "n" * 254},
         {"version": "1", "node": "n", "contactSeconds": -1},
         {"version": "1", "node": "n", "problem": "x" * 2000},
-        {"version": "1", "node": "n", "more": 1},
     ],
 )
 def test_an_invalid_report_is_refused(folder: Path, report: dict[str, Any]) -> None:
@@ -145,6 +144,15 @@ def test_an_invalid_report_is_refused(folder: Path, report: dict[str, Any]) -> N
         say(parts, **report)
 
     assert cluster.status.agent is None
+
+
+def test_what_only_a_later_agent_reports_is_ignored(folder: Path) -> None:
+    parts, cluster = parts_with_cluster(folder)
+
+    say(parts, version="2", node="n", more=1)
+
+    assert cluster.status.agent is not None
+    assert cluster.status.agent.version == "2"
 
 
 async def test_without_a_spool_folder_queries_about_the_cluster_are_refused(

@@ -16,11 +16,14 @@ import pytest
 
 from nri_resmgr.app.plugin.translate import KUBELET_NAME
 from nri_resmgr.cli.workload import Workload
+from nri_resmgr.control.client import Client
 from nri_resmgr.stub.model import LinuxContainer, LinuxCpu, LinuxResources
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.cli.command import nri_resmgr
+from tests.control.daemon_parts import ask
+from tests.control.json_schema import mistakes
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.documents import MACHINE as ONE_POOL
 from tests.daemon.documents import document, write
@@ -77,6 +80,7 @@ async def test_placements_and_refusals_are_counted_in_metrics(
         'nri_resmgr_decisions_total{event="created"}': 2,
         'nri_resmgr_rules_total{rule="whole-cpus"}': 1,
         'nri_resmgr_request_sources_total{source="oci"}': 2,
+        'nri_resmgr_request_source_containers{source="oci"}': 2,
         "nri_resmgr_sessions_total": 1,
         "nri_resmgr_connected": 1,
         "nri_resmgr_synchronized": 1,
@@ -118,6 +122,39 @@ async def test_updates_that_wait_for_a_reply_are_counted(tmp_path: Path) -> None
     assert found[0] == found[2] == [0, 0]
     assert found[1][0] == 1
     assert found[1][1] > 0
+
+
+ABSENT: Final = """\
+apiVersion: config.nri/v1alpha1
+kind: StaticPolicy
+spec:
+  availableResources: {cpu: "cpuset:0-4095"}
+  reservedResources: {cpu: "cpuset:0,99"}
+"""
+
+
+async def test_what_does_not_count_is_counted_and_shown(tmp_path: Path) -> None:
+    path, control = write(tmp_path / "my.yaml", ABSENT), tmp_path / "c.sock"
+    flags = (*ENDPOINT, "--config-file", str(path), "--control-socket", str(control))
+    async with daemon(tmp_path, MACHINE, *flags) as running:
+        await running.line("control.listening")
+        found = await metrics(running)
+        state = await ask(Client(str(control)), "/v1/state")
+
+    # One list of available CPUs is for machines of several sizes.
+    assert found["nri_resmgr_configuration_left_out"] == 1
+    there = "used as soon as it is there"
+    assert mistakes(state, "State") == []
+    assert state["configuration"]["leftOut"] == [
+        {
+            "path": "$.spec.availableResources.cpu",
+            "why": f"this machine has no CPU 32-4095; {there}",
+        },
+        {
+            "path": "$.spec.reservedResources.cpu",
+            "why": f"this machine has no CPU 99; {there}",
+        },
+    ]
 
 
 async def test_ways_of_updates_are_counted(running: RunningDaemon) -> None:

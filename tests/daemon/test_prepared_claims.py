@@ -200,6 +200,29 @@ async def test_a_kill_while_a_claim_is_prepared(tmp_path: Path) -> None:
             assert node.saved() == node.files() == {}
 
 
+async def test_a_kill_while_a_claim_is_given_back(tmp_path: Path) -> None:
+    """The kubelet calls again; its CPUs are free afterwards."""
+    async with claim_node(tmp_path) as node:
+        node.allocations["a"] = {"numa-1": 3}
+        for wait in (0.0, 0.02, 0.05, 0.1):
+            async with node.node.daemon(*node.flags) as process:
+                calls = await node.registered()
+                assert errors(await calls.prepare(A)) == {A.uid: ""}
+                task = asyncio.create_task(calls.unprepare(A))
+                await asyncio.sleep(wait)
+                process.send_signal(signal.SIGKILL)
+                await process.wait()
+                await asyncio.wait({task})
+                task.exception()
+        async with node.node.daemon(*node.flags):
+            calls = await node.registered()
+            assert errors(await calls.unprepare(A)) == {A.uid: ""}
+            assert node.saved() == node.files() == {}
+            assert not [
+                one for one in (await node.claims())["devices"] if one["claimed"]
+            ]
+
+
 async def test_claims_stay_when_the_document_changes(tmp_path: Path) -> None:
     """A document that takes their CPUs is refused, and without driver they end."""
     async with claim_node(tmp_path) as node, node.node.daemon(*node.flags):

@@ -92,6 +92,17 @@ class Release:
         """
         if (helm := shutil.which("helm")) is not None and not self.objects:
             return {"all.yaml": self._by_helm(helm, values)}
+        return self._by_renderer(values)
+
+    def notes(self, **values: object) -> str:
+        """Return what is printed after an installation; Helm prints it only then.
+
+        Raises:
+            NotRendered: A template failed.
+        """
+        return self._by_renderer(values)["templates/NOTES.txt"]
+
+    def _by_renderer(self, values: Mapping[str, object]) -> dict[str, str]:
         request = {
             "Chart": str(self.chart),
             "Name": self.name,

@@ -325,6 +325,17 @@ def test_given_certificates_are_named_and_trusted() -> None:
             webhook_with(certificates={**certificates, missing: ""})
 
 
+def test_no_pod_waits_for_a_webhook_that_is_away() -> None:
+    objects = webhook_with(validate=True)
+    kinds = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+    hooks = [one for kind in kinds for one in of_kind(objects, kind)["webhooks"]]
+
+    assert of_kind(objects, "Deployment")["spec"]["replicas"] == 2
+    assert hooks
+    assert {one["failurePolicy"] for one in hooks} == {"Ignore"}
+    assert {one["timeoutSeconds"] for one in hooks} == {2}
+
+
 @pytest.mark.parametrize("validate", [False, True])
 def test_the_webhook_has_existing_flags(*, validate: bool) -> None:
     objects = webhook_with(validate=validate)
@@ -468,7 +479,7 @@ def test_a_restart_is_by_the_init_container_without_apparmor(*, wanted: bool) ->
     pod = of_kind(Release().render(enableRuntime=values), "DaemonSet")["spec"]
     template = pod["template"]
     first, *_ = template["spec"]["initContainers"]
-    notes = Release().texts(enableRuntime=values)["templates/NOTES.txt"]
+    notes = Release().notes(enableRuntime=values)
     key = "container.apparmor.security.beta.kubernetes.io/enable-runtime"
 
     assert first["name"] == "enable-runtime"
@@ -541,7 +552,7 @@ def test_all_files_of_definitions_are_applied_in_both_ways() -> None:
 
 
 def test_the_notes_name_the_next_steps() -> None:
-    notes = Release(namespace="nodes").texts()["templates/NOTES.txt"]
+    notes = Release(namespace="nodes").notes()
 
     assert "<no value>" not in notes
     assert "kubectl -n nodes rollout status daemonset/nri-resmgr" in notes

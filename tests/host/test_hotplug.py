@@ -255,7 +255,7 @@ def test_online_cpus_are_looked_at_often_and_all_else_seldom() -> None:
     assert watch.poll_often() == machine
 
     machine = host.become(f"{PLAIN} offline=3 dram=1x4Gi")
-    found = [watch.poll_often() for _ in range(10)]
+    found = [watch.poll_often() for _ in range(20)]
     assert [one for one in found if one is not None] == [machine]
 
 

@@ -89,6 +89,21 @@ async def test_amounts_are_exact_by_each_source(tmp_path: Path, source: str) -> 
             assert web.extended == {}
 
 
+async def test_the_kubelet_counts_before_the_annotation(tmp_path: Path) -> None:
+    def asking(devices: str) -> core.Pod:
+        limits = {"vendor.com/gpu": devices}
+        return pod("uid-1", container("web", {"cpu": "1m"}, limits))
+
+    async with running_node(tmp_path) as node:
+        one = asking("2")
+        node.service.put(one)
+        await until(lambda: "1 pod known" in node.pods.details())
+        await node.run(one, annotated(asking("3")))
+        web = node.spec(one, "web")
+
+    assert (web.source, web.extended) == (RequestOrigin.KUBELET, {"vendor.com/gpu": 2})
+
+
 async def test_the_runtime_gets_the_pins_of_exact_amounts(tmp_path: Path) -> None:
     async with running_node(tmp_path, "2s1n4c1t") as node:
         # As cgroup values say it, a thousandth of the node's memory less: it fits.

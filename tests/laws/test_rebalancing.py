@@ -9,6 +9,7 @@ from hypothesis import given
 
 from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import TopologyAwareConfig
+from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Rebalance, Stopped
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import MilliCpus, PolicyError, QosClass
@@ -61,5 +62,9 @@ def test_rebalancing_ends(
         decision = policy.decide(state, Rebalance(limit))
         if not decision.reasons:
             break
+        moved = [one for one in decision.reasons if one.rule is Rule.REBALANCED]
+        assert 0 < len(moved) <= limit
+        exclusive = policy.exclusive_cpus(state)
+        assert policy.exclusive_cpus(decision.state) == exclusive
         state = decision.state
     assert not decision.reasons

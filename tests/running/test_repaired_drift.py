@@ -12,6 +12,7 @@ from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.verification.inspection import Inspection
 from nri_resmgr.app.verification.report import DriftReport
 from nri_resmgr.app.verification.verifier import Verification, VerificationOptions
+from tests.real_host.patience import patience
 from tests.running.node import CgroupNode, cgroup_node
 from tests.waiting import until
 
@@ -44,7 +45,8 @@ async def test_all_are_repaired_in_one_round(tmp_path: Path) -> None:
         await until(
             lambda: (
                 before == {name: weight_of(node, name).read_text() for name in NAMES}
-            )
+            ),
+            patience(1),  # second, from when it was noticed
         )
 
         assert not goes_on

@@ -150,6 +150,12 @@ def kernel() -> KernelCgroups:
     return cgroups
 
 
+def become(spec: str, cgroups: FolderCgroups, new: Path) -> None:
+    """Have CPUs come and go."""
+    write_tree(sysfs_files(parse_spec(spec)), new)
+    shutil.copytree(new, cgroups.root, symlinks=True, dirs_exist_ok=True)
+
+
 @pytest.mark.machine
 async def test_a_reload(tmp_path: Path, level: NriLevel) -> None:
     async with running(tmp_path, kernel(), level) as node:
@@ -179,12 +185,22 @@ async def test_a_cpu_that_comes_online(tmp_path: Path, level: NriLevel) -> None:
     async with running(tmp_path, cgroups, level) as node:
         await node.run()
         before = await node.decided()
-        write_tree(sysfs_files(parse_spec(PLAIN)), tmp_path / "new")
-        shutil.copytree(
-            tmp_path / "new", cgroups.root, symlinks=True, dirs_exist_ok=True
-        )
+        become(PLAIN, cgroups, tmp_path / "new")
         await node.decided_again(before)
         await node.in_force()
+
+
+async def test_a_cpu_that_goes_offline(tmp_path: Path, level: NriLevel) -> None:
+    cgroups = FolderCgroups(tmp_path, PLAIN)
+    async with running(tmp_path, cgroups, level) as node:
+        await node.run()
+        before = await node.decided()
+        become(f"{PLAIN} offline=7", cgroups, tmp_path / "new")
+        await node.decided_again(before)
+        await node.in_force()
+        found = before[0], cgroups.cpus("web")
+
+    assert found == ("1-7", CpuSet.parse("1-6"))
 
 
 async def test_the_end_of_a_cold_start(tmp_path: Path, level: NriLevel) -> None:

@@ -14,8 +14,12 @@ from typing import Final
 
 import pytest
 
+from nri_resmgr.app.annotations import reading
 from nri_resmgr.app.annotations.keys import AFFINITY_KEYS, KEYS, READ_ELSEWHERE
-from nri_resmgr.app.annotations.reading import NATIVE
+from nri_resmgr.app.annotations.reading import CRI_O, KUBERNETES, NATIVE
+from nri_resmgr.classes.memory.misc import EPC_KEY
+from nri_resmgr.classes.memory.numa import CLASS_KEY, POLICY_KEY
+from nri_resmgr.classes.memory.qos import QOS_SUFFIX
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxPod, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxResources
 from nri_resmgr.testing import PluginRefused
@@ -30,10 +34,18 @@ pytestmark = pytest.mark.process
 HOSTILE: Final = f"{VALID}\n{FORGED} \x1b[2Jweb"
 
 KNOWN: Final = (
-    *(f"{stem}.{NATIVE}" for stem in KEYS),
-    *(NATIVE + suffix for suffix in AFFINITY_KEYS),
+    # Those of CRI-O are whole keys.
+    *(stem if CRI_O in stem else f"{stem}.{NATIVE}" for stem in KEYS),
+    *(f"{stem}.{reading.CRI_RM}" for stem in KEYS if CRI_O not in stem),
+    *(f"{stem}.{KUBERNETES}" for stem in ("rdtclass", "blockioclass")),
+    *(
+        domain + suffix
+        for suffix in AFFINITY_KEYS
+        for domain in (NATIVE, reading.CRI_RM)
+    ),
     *READ_ELSEWHERE,
-    *("noderesource.dev/resources", "prefer-isolated-cpus.crio.io"),
+    *(f"class{QOS_SUFFIX}", f"memory.high{QOS_SUFFIX}"),
+    *(CLASS_KEY, POLICY_KEY, EPC_KEY, "noderesource.dev/resources"),
 )
 """Annotation keys that are read."""
 

@@ -59,6 +59,7 @@ print(*({left_out!r} & sys.modules.keys()))
             "nri_resmgr.daemon.run",
             {
                 *("difflib", "tarfile", "opentelemetry", "nri_resmgr.scenario"),
+                *("grpclib", "h2", "nri_resmgr.recordings"),
                 *("nri_resmgr.daemon.insight", "nri_resmgr.control.routes"),
                 *("nri_resmgr.config.balloons", "nri_resmgr.policy.balloons"),
                 "nri_resmgr.policy.simple",

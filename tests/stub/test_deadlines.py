@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from nri_proto import PLUGIN_METHODS, NriLevel, Trunk, nri_pb2
 from nri_resmgr.stub import (
@@ -68,18 +69,21 @@ async def test_a_handler_has_60_percent_of_the_time_from_configure(
 ) -> None:
     plugin = _Slow()
     runtime_options = RuntimeOptions(request_timeout=request_timeout)
-    async with plugged(tmp_path, plugin, runtime_options=runtime_options) as (
-        runtime,
-        _,
-    ):
-        start = time.monotonic()
-        answer = await runtime.call(NAME, "StartContainer", START)
-        taken = time.monotonic() - start
+    with capture_logs() as lines:
+        async with plugged(tmp_path, plugin, runtime_options=runtime_options) as (
+            runtime,
+            _,
+        ):
+            start = time.monotonic()
+            answer = await runtime.call(NAME, "StartContainer", START)
+            taken = time.monotonic() - start
 
     assert answer == nri_pb2.StartContainerResponse()
     assert 0.6 * request_timeout <= taken < request_timeout
     assert plugin.remaining == [pytest.approx(0.6 * request_timeout, rel=0.3)]
     assert plugin.cancelled == 1
+    late = [one["handler"] for one in lines if one["event"] == "handler.overran"]
+    assert late == ["_Slow.start_container"]
 
 
 async def test_less_time_reported_with_the_request_counts(tmp_path: Path) -> None:

@@ -110,6 +110,20 @@ class Returning:
         return ContainerAdjustment()
 
 
+class Telling:
+    """Returns a word about its success."""
+
+    def start_container(self, _: Pod, __: Container) -> bool:
+        return True
+
+
+class Listing:
+    """Returns a list where nothing is taken."""
+
+    async def remove_container(self, _: Pod, __: Container) -> list[object]:
+        return []
+
+
 class Confused:
     """Returns what another handler may."""
 
@@ -139,6 +153,16 @@ class Confused:
             id="a result where none is taken",
         ),
         pytest.param(
+            Telling(),
+            "start_container() returns bool; its result can be None",
+            id="a word where none is taken",
+        ),
+        pytest.param(
+            Listing(),
+            "remove_container() returns list; its result can be None",
+            id="a list where none is taken",
+        ),
+        pytest.param(
             Confused(),
             "stop_container() returns ContainerAdjustment; its result can be None or "
             "ContainerUpdate",
@@ -161,6 +185,13 @@ def test_a_function_is_checked_where_it_is_registered() -> None:
 
     with pytest.raises(BadHandler, match=r"shutdown\(pod\) is called with \(\)"):
         Plugin().handler(shutdown)
+
+
+def test_a_misspelled_name_of_a_function_is_an_error() -> None:
+    def shutdwon() -> None: ...
+
+    with pytest.raises(BadHandler, match="did you mean shutdown"):
+        Plugin().handler(shutdwon)
 
 
 @pytest.mark.process

@@ -73,6 +73,23 @@ def test_an_invalid_certificate_is_replaced() -> None:
     assert next_step(stored, made(), is_known=True) is Step.MAKE_CURRENT
 
 
+@pytest.mark.parametrize(
+    ("minutes", "current", "following"),
+    [
+        pytest.param(4, Step.NOTHING, Step.USE_FOLLOWING, id="a little"),
+        pytest.param(6, Step.MAKE_CURRENT, Step.MAKE_CURRENT, id="too far"),
+    ],
+)
+def test_a_certificate_of_a_clock_that_is_ahead_is_replaced(
+    minutes: int, current: Step, following: Step
+) -> None:
+    now = made() - timedelta(minutes=minutes)
+
+    assert next_step(Stored(certificate(30)), now, is_known=True) is current
+    stored = Stored(None, certificate(60))
+    assert next_step(stored, now, is_known=True) is following
+
+
 @given(st.lists(st.tuples(st.floats(0, 5), st.booleans()), max_size=40))
 def test_each_certificate_in_use_was_trusted_before_and_is_after(
     rounds: list[tuple[float, bool]],

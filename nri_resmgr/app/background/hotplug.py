@@ -13,8 +13,8 @@ from nri_resmgr.values import ResmgrError
 log = Logger(__name__)
 
 # The kernel moves the tasks of a removed CPU at once; where their cpuset has no other
-# one, to any CPUs.
-INTERVAL: Final = 1.0  # seconds
+# one, to any CPUs. So that nobody is there a second later, half of it is for the rest.
+INTERVAL: Final = 0.5  # seconds
 
 
 class HotplugFollower:

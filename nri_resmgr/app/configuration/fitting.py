@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from nri_resmgr.config import BadSetting, PolicyConfig, absent_cpus
+from nri_resmgr.config import AVAILABLE, BadSetting, PolicyConfig, absent_cpus
 from nri_resmgr.log import Logger
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet
@@ -20,10 +20,13 @@ class LeftOut(msgspec.Struct, frozen=True):
     Attributes:
         path: Its place in the document.
         why: What the machine does not have.
+        is_expected: Whether nobody needs to act: one list of available CPUs is for
+            machines of several sizes, and names CPUs that smaller ones never have.
     """
 
     path: str
     why: str
+    is_expected: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: {self.why}"
@@ -107,14 +110,28 @@ def left_out(config: PolicyConfig, machine: Machine) -> tuple[LeftOut, ...]:
         config: The document.
         machine: The machine.
     """
-    rows = ((path, absent_cpus(cpus, machine)) for path, cpus in config.named_cpus)
-    return tuple(LeftOut(path, why) for path, why in rows if why)
+    return tuple(
+        LeftOut(path, why, _is_for_larger_machines(path, cpus, machine))
+        for path, cpus in config.named_cpus
+        if (why := absent_cpus(cpus, machine))
+    )
+
+
+def _is_for_larger_machines(path: str, cpus: CpuSet, machine: Machine) -> bool:
+    """Return whether CPUs are available ones, some of them here and none offline."""
+    if path != AVAILABLE or cpus.isdisjoint(machine.online):
+        return False
+    return cpus & machine.present <= machine.online
 
 
 def note_left_out(before: tuple[LeftOut, ...], now: tuple[LeftOut, ...]) -> None:
     """Log what does not count any more, and what counts again."""
     for one in now:
-        if one not in before:
+        if one in before:
+            continue
+        if one.is_expected:
+            log.warning("configuration.left-out", path=one.path, why=one.why)
+        else:
             log.error("configuration.left-out", path=one.path, why=one.why)
     for one in before:
         if one.path not in {other.path for other in now}:

@@ -148,7 +148,8 @@ CONFIGURATIONS_REJECTED: Final = _counter(
 )
 CONFIGURATION_LEFT_OUT: Final = _gauge(
     "nri_resmgr_configuration_left_out",
-    "Parts of the configuration that do not count, as they do not fit the machine.",
+    "Parts of the configuration that do not count, as they do not fit the machine, "
+    "without the CPUs of available ones that it has never had.",
 )
 WOULD_CHANGE: Final = _gauge(
     "nri_resmgr_configuration_would_change_containers",

@@ -29,7 +29,7 @@ _ZONE: Final = r"Node \d+, zone.*"
 _PRESENT: Final = r" present +\d+"
 
 # What else changes is looked at once in so many frequent polls.
-_ALL_AT: Final = 10
+_ALL_AT: Final = 20
 
 # A folder per block of memory, for processes that may not read the zones.
 _BLOCKS: Final = "/sys/devices/system/memory"
@@ -93,7 +93,7 @@ class HotplugWatch:
         self._calls = 0
 
     def poll_often(self) -> Machine | None:
-        """Poll if online CPUs have changed, and at every tenth call.
+        """Poll if online CPUs have changed, and at every twentieth call.
 
         No container should be left on a CPU that is gone; the rest is not urgent.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -12,6 +12,9 @@ from nri_resmgr.webhook.x509 import BadCertificate, Validity, first_validity
 
 RENEWED_AT: Final = 2 / 3
 """The share of a certificate's life after which there is another one."""
+
+AHEAD: Final = timedelta(minutes=5)
+"""How far the clocks of replicas may differ: a certificate that begins later is bad."""
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -102,4 +105,6 @@ def after(step: Step, stored: Stored, made: Pair | None = None) -> Stored:
 
 def _usable(pair: Pair | None, now: datetime) -> Validity | None:
     validity = pair.validity if pair else None
-    return None if validity is None or now >= validity.until else validity
+    if validity is None or not validity.since - AHEAD <= now < validity.until:
+        return None
+    return validity
