@@ -20,6 +20,7 @@ from nri_resmgr.values.closest import closest
 
 # The results other than None, by handler; all others have None only.
 _RESULTS: Final[Mapping[str, frozenset[str]]] = {
+    "configure": frozenset({"int"}),
     "synchronize": frozenset({"ContainerUpdate"}),
     "create_container": frozenset({"ContainerAdjustment", "CreateReply"}),
     "update_container": frozenset({"ContainerUpdate", "UpdateReply"}),
@@ -110,8 +111,8 @@ def check_handler(name: str, handler: Callable[..., Any]) -> None:
         ) from None
     annotation = signature.return_annotation
     possible = results_of(name)
-    never = _VALUES | (_REPLIES - possible) | (frozenset() if possible else _SERIES)
-    if wrong := never & _words(annotation):
+    never = _VALUES | _REPLIES | (frozenset() if possible else _SERIES)
+    if wrong := (never - possible) & _words(annotation):
         raise BadHandler(
             f"{_at(handler)}{name}() returns {' or '.join(sorted(wrong))}; "
             f"its result can be {' or '.join(['None', *sorted(possible)])}"

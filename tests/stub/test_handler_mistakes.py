@@ -25,7 +25,13 @@ from nri_resmgr.stub.handler_types import HANDLER_TYPES
 from tests.stub.programs import program, run
 
 HERE = Path(__file__)
-REPLIES = ("ContainerAdjustment", "ContainerUpdate", "CreateReply", "UpdateReply")
+REPLIES = (
+    "ContainerAdjustment",
+    "ContainerUpdate",
+    "CreateReply",
+    "UpdateReply",
+    "int",
+)
 
 
 class Base:
