@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from nri_resmgr.testing.kubelet.dra import DraCalls, KubeletClaim, PluginManager
 from nri_resmgr.values import CpuSet
 from tests.control.daemon_parts import ask
 from tests.control.json_schema import mistakes
-from tests.daemon.claims import DOCUMENT, A, B, claim_node
+from tests.daemon.claims import DOCUMENT, A, B, ClaimNode, claim_node
 from tests.daemon.spooled import NODE
 from tests.waiting import until
 
@@ -173,14 +174,29 @@ async def test_kills_between_the_steps(tmp_path: Path, step: str) -> None:
             assert errors(await calls.unprepare(A)) == {A.uid: ""}
 
 
-async def test_a_kill_while_a_claim_is_prepared(tmp_path: Path) -> None:
+async def preparing(calls: DraCalls) -> asyncio.Task[Any]:
+    """Begin to prepare a claim."""
+    return asyncio.create_task(calls.prepare(A))
+
+
+async def giving_back(calls: DraCalls) -> asyncio.Task[Any]:
+    """Prepare a claim, and begin to give it back."""
+    assert errors(await calls.prepare(A)) == {A.uid: ""}
+    return asyncio.create_task(calls.unprepare(A))
+
+
+@pytest.mark.parametrize(
+    "begin", [preparing, giving_back], ids=lambda one: one.__name__
+)
+async def test_a_kill_while_a_claim_is_changed(
+    tmp_path: Path, begin: Callable[[DraCalls], Awaitable[asyncio.Task[Any]]]
+) -> None:
     """The kubelet has no answer, and calls again; nothing is lost or taken twice."""
     async with claim_node(tmp_path) as node:
         node.allocations["a"] = {"numa-1": 3}
         for wait in (0.0, 0.02, 0.05, 0.1, 0.15, 0.2):
             async with node.node.daemon(*node.flags) as process:
-                calls = await node.registered()
-                task = asyncio.create_task(calls.prepare(A))
+                task = await begin(await node.registered())
                 await asyncio.sleep(wait)
                 process.send_signal(signal.SIGKILL)
                 await process.wait()
@@ -188,39 +204,19 @@ async def test_a_kill_while_a_claim_is_prepared(tmp_path: Path) -> None:
                 task.exception()
         async with node.node.daemon(*node.flags):
             calls = await node.registered()
-            assert errors(await calls.prepare(A)) == {A.uid: ""}
-            (device,) = [
-                one for one in (await node.claims())["devices"] if one["claimed"]
-            ]
-            assert (device["name"], len(CpuSet.parse(device["claimed"]))) == (
-                "numa-1",
-                3,
-            )
-            assert errors(await calls.unprepare(A)) == {A.uid: ""}
-            assert node.saved() == node.files() == {}
-
-
-async def test_a_kill_while_a_claim_is_given_back(tmp_path: Path) -> None:
-    """The kubelet calls again; its CPUs are free afterwards."""
-    async with claim_node(tmp_path) as node:
-        node.allocations["a"] = {"numa-1": 3}
-        for wait in (0.0, 0.02, 0.05, 0.1):
-            async with node.node.daemon(*node.flags) as process:
-                calls = await node.registered()
+            if begin is preparing:
                 assert errors(await calls.prepare(A)) == {A.uid: ""}
-                task = asyncio.create_task(calls.unprepare(A))
-                await asyncio.sleep(wait)
-                process.send_signal(signal.SIGKILL)
-                await process.wait()
-                await asyncio.wait({task})
-                task.exception()
-        async with node.node.daemon(*node.flags):
-            calls = await node.registered()
+                (device,) = await claimed_devices(node)
+                assert device["name"] == "numa-1"
+                assert len(CpuSet.parse(device["claimed"])) == 3
             assert errors(await calls.unprepare(A)) == {A.uid: ""}
             assert node.saved() == node.files() == {}
-            assert not [
-                one for one in (await node.claims())["devices"] if one["claimed"]
-            ]
+            assert await claimed_devices(node) == []
+
+
+async def claimed_devices(node: ClaimNode) -> list[Any]:
+    """Return the devices of which a claim has CPUs."""
+    return [one for one in (await node.claims())["devices"] if one["claimed"]]
 
 
 async def test_claims_stay_when_the_document_changes(tmp_path: Path) -> None:

@@ -148,6 +148,20 @@ EVENTS: Final = Events()
 OF_ONE_PROCESS: Final = Events(st.sampled_from(_LASTING))
 
 
+def begin(kind: str, data: st.DataObject, of: str = "", **how: bool) -> History:
+    """Draw a node under the policy of a kind.
+
+    Args:
+        kind: The kind.
+        data: Draws.
+        of: The kind whose documents its machine fits; empty for the same.
+        how: As in `History`.
+    """
+    machines = data.draw(machines_for(of or kind))
+    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
+    return History(policy_of(kind, spec, machines[0]), machines, **how)
+
+
 def go_on(
     history: History, kind: str, data: st.DataObject, events: Events = EVENTS
 ) -> None:

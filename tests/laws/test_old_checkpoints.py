@@ -25,8 +25,8 @@ from tests.laws.history_draws import (
     OLDEST,
     RESERVED,
     Events,
+    begin,
     go_on,
-    machines_for,
 )
 
 SHUFFLED_AGES: Final = (0, 2, 8)
@@ -39,10 +39,7 @@ GREAT_AGES: Final = (21, 34, OLDEST)
 def test_containers_stay_however_old_the_checkpoint_is(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(machines_for(kind))
-    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
-    lags = data.draw(st.booleans())
-    history = History(policy_of(kind, spec, machines[0]), machines, by_partition=lags)
+    history = begin(kind, data, by_partition=data.draw(st.booleans()))
     for _ in range(data.draw(st.integers(1, 20))):
         go_on(history, kind, data)
 
@@ -54,9 +51,7 @@ def test_containers_stay_however_old_the_checkpoint_is(
 def test_containers_stay_however_old_the_records_of_the_runtime_are(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(machines_for(kind))
-    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
-    history = History(policy_of(kind, spec, machines[0]), machines, is_behind=True)
+    history = begin(kind, data, is_behind=True)
     for _ in range(data.draw(st.integers(1, 20))):
         go_on(history, kind, data, Events(oldest=0))
 
@@ -68,9 +63,7 @@ def test_containers_stay_however_old_the_records_of_the_runtime_are(
 def test_containers_stay_when_a_checkpoint_lacks_many_decisions(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(machines_for(kind))
-    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
-    history = History(policy_of(kind, spec, machines[0]), machines)
+    history = begin(kind, data)
     for _ in range(OLDEST + 10):  # as some are refused
         go_on(history, kind, data, OF_ONE_PROCESS)
 
@@ -83,9 +76,7 @@ def test_containers_stay_after_policies_of_all_kinds(
     kind: str, data: st.DataObject
 ) -> None:
     # What the documents of all of them ask for is there.
-    machines = data.draw(machines_for("StaticPoolsPolicy"))
-    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
-    history = History(policy_of(kind, spec, machines[0]), machines)
+    history = begin(kind, data, of="StaticPoolsPolicy")
     events = Events(others=(*DOCUMENTS, "NonePolicy"))
     for _ in range(data.draw(st.integers(1, 20))):
         go_on(history, kind, data, events)
@@ -131,9 +122,8 @@ class Twins(History):
 def test_the_order_of_records_changes_no_history(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(machines_for(kind))
-    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
-    twins = Twins(policy_of(kind, spec, machines[0]), machines)
+    node = begin(kind, data)
+    twins = Twins(node.policy, node.machines)
     for _ in range(data.draw(st.integers(2, 20))):
         go_on(twins, kind, data)
 

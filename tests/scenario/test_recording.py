@@ -8,7 +8,10 @@ import json
 import resource
 import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -38,7 +41,7 @@ from nri_resmgr.recordings.file import (
     RecordingFile,
     RecordingFull,
 )
-from nri_resmgr.recordings.recorder import Recorder, open_recording
+from nri_resmgr.recordings.recorder import MOST_WAITING, Recorder, open_recording
 from nri_resmgr.recordings.secrets import without_secrets
 from nri_resmgr.recordings.text import entry_line, header_line, load_recording
 from nri_resmgr.scenario.replay import Replay
@@ -46,6 +49,7 @@ from nri_resmgr.stub.observer import Sender, Tapped
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, NodeSet
+from tests.cli.command import ROOT
 from tests.examples import examples
 from tests.scenario.recorded import churn, load, recorded_node, replayed
 from tests.waiting import until
@@ -278,6 +282,48 @@ async def test_it_ends_where_more_waits_than_memory_allows(tmp_path: Path) -> No
     await recorder.run()
     recorder.close()
     assert load(file).entries == ()
+
+
+WAITING: Final = """
+import sys
+from pathlib import Path
+from nri_proto import nri_pb2
+from nri_resmgr.recordings.entries import Header
+from nri_resmgr.recordings.file import RecordingFile
+from nri_resmgr.recordings.recorder import Recorder
+from nri_resmgr.stub.observer import Sender, Tapped
+from nri_resmgr.topology.synthetic import parse_spec
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+header = Header("1", 0, parse_spec("1s2c1t"))
+recorder, number = Recorder(RecordingFile(sys.argv[1], 1 << 30), header), 0
+before, most = resident(), 0
+while "ended" not in recorder.setting.value:
+    request = nri_pb2.RunPodSandboxRequest()
+    for at in range(20_000):
+        request.pod.labels[f"{number}-{at}"] = "1"
+    recorder.tap(Tapped(Sender.RUNTIME, "RunPodSandbox", request))
+    recorder.tap(Tapped(Sender.PLUGIN, "RunPodSandbox", request, request))
+    most, number = max(most, resident() - before), number + 1
+print(most)
+"""
+
+
+@pytest.mark.process
+def test_what_waits_takes_little_more_than_its_bytes(tmp_path: Path) -> None:
+    """As objects, 32 MiB of pods with many small labels took 300 MiB."""
+    done = subprocess.run(
+        [sys.executable, "-c", WAITING, str(tmp_path / "rec")],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    most = int(done.stdout.splitlines()[-1])  # after the line of the end
+    assert MOST_WAITING / 2 < most < 2 * MOST_WAITING
 
 
 @pytest.mark.parametrize(

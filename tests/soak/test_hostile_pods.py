@@ -180,7 +180,7 @@ def test_starts_beside_large_pods_stay_below_the_ceiling(
 
 
 @pytest.mark.parametrize(
-    "fill", [long_annotations, labels], ids=lambda fill: fill.__name__
+    "fill", [long_annotations, labels, small_labels], ids=lambda fill: fill.__name__
 )
 def test_a_recording_of_large_pods_stays_below_the_limit(
     fill: Callable[[pb.PodSandbox, pb.Container, int], None], tmp_path: Path

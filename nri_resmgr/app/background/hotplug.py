@@ -13,7 +13,8 @@ from nri_resmgr.values import ResmgrError
 log = Logger(__name__)
 
 # The kernel moves the tasks of a removed CPU at once; where their cpuset has no other
-# one, to any CPUs. So that nobody is there a second later, half of it is for the rest.
+# one, to any CPUs. No container is to be there a second later, and to place them anew
+# takes time, too.
 INTERVAL: Final = 0.5  # seconds
 
 

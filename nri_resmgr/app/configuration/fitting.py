@@ -20,7 +20,7 @@ class LeftOut(msgspec.Struct, frozen=True):
     Attributes:
         path: Its place in the document.
         why: What the machine does not have.
-        is_expected: Whether nobody needs to act: one list of available CPUs is for
+        is_expected: Whether it is no mistake: one list of available CPUs is for
             machines of several sizes, and names CPUs that smaller ones never have.
     """
 
