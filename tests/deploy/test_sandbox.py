@@ -17,6 +17,7 @@ from nri_resmgr.testing import Runtime
 from nri_resmgr.values import CpuSet, QosClass
 from tests.deploy.service_manager import ServiceManager, install, service_manager
 from tests.host.own_cgroups import own_cgroups
+from tests.real_host.mounts import modes_of, modes_of_cgroups
 from tests.real_host.patience import wait_until
 from tests.waiting import until
 
@@ -90,13 +91,14 @@ async def test_a_service_places_containers_and_comes_back(
 
 
 @pytest.mark.process
-async def test_the_unit_alone_may_write_cgroups_and_nothing_else_of_the_kernel(
-    tmp_path: Path,
+@pytest.mark.parametrize("drop_ins", [(), DROP_INS], ids=["the unit alone", "all"])
+async def test_the_service_may_write_cgroups_and_sys_is_read_only(
+    tmp_path: Path, drop_ins: tuple[Path, ...]
 ) -> None:
     units, sockets = tmp_path / "units", tmp_path / "nri"
     units.mkdir()
     sockets.mkdir()
-    install(UNIT, units, ())
+    install(UNIT, units, drop_ins)
     with (
         own_cgroups() as cgroups,
         service_manager(units, sockets) as manager,
@@ -125,11 +127,7 @@ async def test_the_unit_alone_may_write_cgroups_and_nothing_else_of_the_kernel(
             )
             await asyncio.to_thread(manager.systemctl, "stop", UNIT.name)
 
-    modes = {
-        where: options.split(",")[0]
-        for _, where, _, options, *_ in map(str.split, mounts.stdout.splitlines())
-    }
+    modes = modes_of(mounts.stdout)
     assert modes["/sys"] == "ro"
-    assert {
-        mode for where, mode in modes.items() if where.startswith("/sys/fs/cgroup")
-    } == {"rw"}
+    assert modes.get("/sys/devices/system/cpu") == ("rw" if drop_ins else None)
+    assert modes_of_cgroups(mounts.stdout) == {"rw"}

@@ -16,4 +16,4 @@ _FOLDER = "tests/qemu/boot_tests"
 def test_systemd(tmp_path: Path, subtests: pytest.Subtests) -> None:
     ran = boot(SYSTEMD, (_FOLDER,), tmp_path / "guest", subtests)
 
-    assert len(ran) == 7
+    assert len(ran) == 8

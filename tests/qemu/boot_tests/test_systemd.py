@@ -26,6 +26,7 @@ from tests.qemu.boot_tests.node import (
     state,
 )
 from tests.real_host.cri import CriClient
+from tests.real_host.mounts import modes_of, modes_of_cgroups
 from tests.real_host.patience import wait_until
 from tests.real_host.resources import Resources
 
@@ -75,6 +76,14 @@ def test_the_daemon_starts_at_boot_after_the_runtime() -> None:
     assert show(UNIT, "WatchdogUSec") == ("30s",)
     assert 0 < is_up <= begins
     assert run("systemctl", "--failed", "--quiet", "--plain", "--no-legend") == ""
+
+
+def test_the_daemon_may_write_cgroups_and_nothing_else_of_the_kernel() -> None:
+    mounts = Path("/proc", str(Service.now().pid), "mounts").read_text()
+
+    assert modes_of(mounts)["/sys"] == "ro"
+    assert modes_of(mounts)["/proc/sys"] == "ro"
+    assert modes_of_cgroups(mounts) == {"rw"}
 
 
 def test_a_container_has_the_cpus_that_the_daemon_reports(
