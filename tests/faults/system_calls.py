@@ -318,8 +318,8 @@ class SystemCalls(threading.Thread):
         return None if place is None else Point(_SAME.get(name, name), place)
 
     def _memory(self, pid: int, name: str, arguments: tuple[int, ...]) -> str | None:
-        if name == "brk" and not arguments[0]:
-            return None  # a question
+        if name == "brk" and arguments[0] <= _heap_end(pid):
+            return None  # a question, or memory that is given back
         if name != "mmap" or arguments[3] & _ANONYMOUS:
             return self._place_of("[memory]")
         return self._of_descriptor(pid, arguments[4])

@@ -8,7 +8,6 @@ import random
 import secrets
 import signal
 import socket
-import ssl
 import subprocess
 import urllib.error
 import urllib.request
@@ -19,7 +18,7 @@ from typing import Any, Final
 import attrs
 import yaml
 
-from tests.kubernetes.certificates import Certificates
+from tests.kubernetes.certificates import Certificates, trusting
 from tests.kubernetes.kubectl import Kubectl
 from tests.kubernetes.programs import Programs
 from tests.real_host.patience import wait_until
@@ -233,7 +232,7 @@ class ControlPlane:
             },
             method=method,
         )
-        trust = ssl.create_default_context(cafile=self.certificates.authority)
+        trust = trusting(self.certificates.authority)
         try:
             with urllib.request.urlopen(request, timeout=60, context=trust) as answer:  # noqa: S310
                 return _answer(answer.status, answer.read())

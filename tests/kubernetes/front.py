@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 
 import attrs
 
-from tests.kubernetes.certificates import Certificates
+from tests.kubernetes.certificates import Certificates, trusting
 from tests.kubernetes.control_plane import ControlPlane
 
 _HOST = "127.0.0.1"
@@ -72,11 +72,7 @@ class Front:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         authority = self.control_plane.certificates.authority
-        onward = (
-            ssl.create_default_context(cafile=authority)
-            if self._is_terminated
-            else None
-        )
+        onward = trusting(authority) if self._is_terminated else None
         try:
             with contextlib.suppress(OSError):
                 there = await asyncio.open_connection(

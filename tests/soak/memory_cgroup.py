@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,3 +39,13 @@ def kills(cgroup: Path) -> int:
         events = cgroup / "memory.oom_control"
     rows = dict(line.split() for line in events.read_text().splitlines())
     return int(rows["oom_kill"])
+
+
+@contextmanager
+def folder_on_disk() -> Iterator[Path]:
+    """Make a folder whose files do not count as memory of a cgroup.
+
+    Those of a tmpfs do, which /tmp is from Debian 13 on.
+    """
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        yield Path(name)

@@ -18,7 +18,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from tests.benchmarks.workload import container_of, pod_of
 from tests.soak.daemon import Daemon, peer_of, running
 from tests.soak.kubelet import await_kubelet, kubelet_of
-from tests.soak.memory_cgroup import kills, memory_cgroup
+from tests.soak.memory_cgroup import folder_on_disk, kills, memory_cgroup
 from tests.soak.node import MACHINE
 from tests.soak.peer import Peer
 
@@ -183,13 +183,14 @@ def test_starts_beside_large_pods_stay_below_the_ceiling(
     "fill", [long_annotations, labels, small_labels], ids=lambda fill: fill.__name__
 )
 def test_a_recording_of_large_pods_stays_below_the_limit(
-    fill: Callable[[pb.PodSandbox, pb.Container, int], None], tmp_path: Path
+    fill: Callable[[pb.PodSandbox, pb.Container, int], None],
 ) -> None:
     machine = parse_spec(MACHINE)
     pods = [hostile(fill, number, machine) for number in range(PODS)]
     with (
         memory_cgroup() as cgroup,
-        running(tmp_path, record_limit="256Mi", cgroup=cgroup) as daemon,
+        folder_on_disk() as folder,
+        running(folder, record_limit="256Mi", cgroup=cgroup) as daemon,
     ):
         daemon.peer.accept()
         synchronize(daemon.peer, [])
