@@ -135,17 +135,22 @@ class Events(msgspec.Struct, frozen=True):
 
     Attributes:
         steps: The kinds of events.
+        number: How many there are.
         oldest: Decisions that a new process lacks at most.
         others: Kinds of policies that there may be in its place.
     """
 
     steps: st.SearchStrategy[str] = _STEPS
+    number: st.SearchStrategy[int] = st.integers(1, 20)
     oldest: int = OLDEST
     others: tuple[str, ...] = ("NonePolicy",)
 
 
 EVENTS: Final = Events()
-OF_ONE_PROCESS: Final = Events(st.sampled_from(_LASTING))
+OF_ONE_PROCESS: Final = Events(
+    st.sampled_from(_LASTING),
+    st.just(OLDEST + 10),  # as some are refused
+)
 
 
 def begin(kind: str, data: st.DataObject, of: str = "", **how: bool) -> History:
@@ -165,7 +170,12 @@ def begin(kind: str, data: st.DataObject, of: str = "", **how: bool) -> History:
 def go_on(
     history: History, kind: str, data: st.DataObject, events: Events = EVENTS
 ) -> None:
-    """Draw an event of a node."""
+    """Draw events of a node, as many as there are to be."""
+    for _ in range(data.draw(events.number)):
+        _step(history, kind, data, events)
+
+
+def _step(history: History, kind: str, data: st.DataObject, events: Events) -> None:
     draw, step = data.draw, data.draw(events.steps)
     if step == "switch":
         other = draw(st.sampled_from([*events.others, kind, kind]))

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.events import NO_PIN, Created, Pin, Stopped
 from nri_resmgr.values import NO_CPUS, ONE_CPU, PolicyError
-from tests.laws.histories import FELL_BACK, History, Restart, policy_of
-from tests.laws.history_draws import DOCUMENTS, containers, go_on, machines_for
+from tests.laws.histories import FELL_BACK, History, Restart
+from tests.laws.history_draws import DOCUMENTS, begin, containers, go_on
 
 AGES: Final = (0, 1, 5, 50)
 # A pool is what containers ask for; its CPUs are theirs together.
@@ -27,11 +27,8 @@ _UNLIMITED: Final = 1_000_000
 def test_an_adopted_container_has_the_grant_of_a_new_one(
     kind: str, data: st.DataObject
 ) -> None:
-    machines = data.draw(machines_for(kind))
-    spec = data.draw(st.sampled_from(DOCUMENTS[kind]))
-    history = History(policy_of(kind, spec, machines[0]), machines)
-    for _ in range(data.draw(st.integers(1, 12))):
-        go_on(history, kind, data)
+    history = begin(kind, data)
+    go_on(history, kind, data)
     for _ in range(data.draw(st.integers(1, 3))):
         history.create_unseen(data.draw(containers(len(history.events))))
 

@@ -40,8 +40,7 @@ def test_containers_stay_however_old_the_checkpoint_is(
     kind: str, data: st.DataObject
 ) -> None:
     history = begin(kind, data, by_partition=data.draw(st.booleans()))
-    for _ in range(data.draw(st.integers(1, 20))):
-        go_on(history, kind, data)
+    go_on(history, kind, data)
 
     check_restarts(history)
 
@@ -52,8 +51,7 @@ def test_containers_stay_however_old_the_records_of_the_runtime_are(
     kind: str, data: st.DataObject
 ) -> None:
     history = begin(kind, data, is_behind=True)
-    for _ in range(data.draw(st.integers(1, 20))):
-        go_on(history, kind, data, Events(oldest=0))
+    go_on(history, kind, data, Events(oldest=0))
 
     check_restarts(history, (0,))
 
@@ -64,8 +62,7 @@ def test_containers_stay_when_a_checkpoint_lacks_many_decisions(
     kind: str, data: st.DataObject
 ) -> None:
     history = begin(kind, data)
-    for _ in range(OLDEST + 10):  # as some are refused
-        go_on(history, kind, data, OF_ONE_PROCESS)
+    go_on(history, kind, data, OF_ONE_PROCESS)
 
     check_restarts(history, GREAT_AGES)
 
@@ -78,8 +75,7 @@ def test_containers_stay_after_policies_of_all_kinds(
     # What the documents of all of them ask for is there.
     history = begin(kind, data, of="StaticPoolsPolicy")
     events = Events(others=(*DOCUMENTS, "NonePolicy"))
-    for _ in range(data.draw(st.integers(1, 20))):
-        go_on(history, kind, data, events)
+    go_on(history, kind, data, events)
 
     check_restarts(history)
 
@@ -124,8 +120,7 @@ def test_the_order_of_records_changes_no_history(
 ) -> None:
     node = begin(kind, data)
     twins = Twins(node.policy, node.machines)
-    for _ in range(data.draw(st.integers(2, 20))):
-        go_on(twins, kind, data)
+    go_on(twins, kind, data)
 
     lines = "\n".join(twins.events)
     assert twins.twin.events == twins.events, lines
