@@ -193,6 +193,17 @@ def test_problems_beside_the_configuration_are_shown() -> None:
     ]
 
 
+def test_a_node_without_nri_says_so() -> None:
+    state = msgspec.structs.replace(STATE, session=Session("disconnected"))
+    found = conditions_of(msgspec.structs.replace(FACTS, state=state))
+
+    by_kind = {one.kind: one for one in found}
+    connected, ready = by_kind["RuntimeConnected"], by_kind["Ready"]
+    assert (connected.is_true, connected.reason) == (False, "NotConnected")
+    assert connected.message == "no session with the runtime; is NRI enabled there?"
+    assert (ready.is_true, ready.message) == (False, connected.message)
+
+
 def test_the_time_of_transition_changes_with_the_status_only() -> None:
     first = node_status(FACTS, {}, 1, NOW)
     state = msgspec.structs.replace(STATE, session=Session("disconnected"))

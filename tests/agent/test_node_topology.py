@@ -116,7 +116,7 @@ def check_nodes(kind: str, state: Any, found: dict[str, Any]) -> None:
         memory, memory_free = node["memory"], amounts(zone, "memory")[2]
         assert amounts(zone, "memory")[0] == memory["capacity"]
         if memory["free"] is not None:
-            assert memory_free <= memory["free"]
+            assert memory_free == memory["free"]
 
 
 def check_pools(state: Any, found: dict[str, Any]) -> None:
@@ -191,18 +191,28 @@ def test_single_numa_node_is_published_only_where_it_holds(
     assert found["attributes"][0] == {"name": "topologyManagerPolicy", "value": policy}
 
 
-def test_huge_pages_are_resources_of_their_nodes() -> None:
-    parts = parts_of("TopologyAwarePolicy", "1s2n4c1t")
-    zones = from_plain(Zones, zones_of(parts.daemon))
-    assert zones.nodes[0].huge_pages == ()
+@pytest.mark.parametrize("kind", ["TopologyAwarePolicy", "StaticPolicy"])
+def test_huge_pages_are_resources_of_their_nodes(kind: str) -> None:
+    page, aside = 2 << 20, 64 * (2 << 20)
+    parts = parts_of(kind, "1s2n4c1t memory=4Gi hugepages=2Mi:64")
+    parts.run("web", 2, pages=3)
 
-    text = zones_of(parts.daemon)
-    pages = {"capacity": 4 << 21, "allocatable": 4 << 21, "available": 1 << 21}
-    text["nodes"][0]["hugePages"] = [{"size": 1 << 21, **pages}]
-    found = topology_of(from_plain(Zones, text))["zones"][0]["resources"]
+    zones = zones_by_type(published(parts), "Node").values()
 
-    assert found[-1]["name"] == "hugepages-2Mi"
-    assert found[-1]["available"] == str(1 << 21)
+    pages = [amounts(one, "hugepages-2Mi") for one in zones]
+    assert [each[:2] for each in pages] == [(aside, aside)] * 2
+    assert sorted(each[2] for each in pages) == [aside - 3 * page, aside]
+    # No other memory is theirs.
+    for one in zones:
+        capacity, allocatable, _ = amounts(one, "memory")
+        assert (capacity, allocatable) == (4 << 30, (4 << 30) - aside)
+
+
+def test_machines_without_huge_pages_publish_none() -> None:
+    zones = zones_by_type(published(parts_of("StaticPolicy")), "Node").values()
+
+    named = {each["name"] for one in zones for each in one["resources"]}
+    assert named == {"cpu", "memory"}
 
 
 def test_zones_of_pools_have_the_form_of_nri_plugins() -> None:

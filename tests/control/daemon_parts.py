@@ -34,7 +34,7 @@ from nri_resmgr.stub import (
     Pod,
     RuntimeInfo,
 )
-from nri_resmgr.stub.model import LinuxContainer
+from nri_resmgr.stub.model import HugepageLimit, LinuxContainer
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import ResmgrError
 
@@ -76,13 +76,19 @@ class Parts:
             linux=LinuxPod(cgroup_parent=f"/kubepods.slice/kubepods-pod{name}.slice"),
         )
 
-    def run(self, name: str, cpus: float, container: str = "main") -> None:
-        """Create and start a container in a pod of its own; a refusal is fine."""
+    def run(
+        self, name: str, cpus: float, container: str = "main", pages: int = 0
+    ) -> None:
+        """Create and start a container in a pod of its own; a refusal is fine.
+
+        It may use huge *pages* of 2 MiB.
+        """
         pod = self.pod(name)
         linux = LinuxContainer(
             resources=LinuxResources(
                 cpu=LinuxCpu(int(cpus * 1024), int(cpus * 100_000), 100_000),
                 memory=LinuxMemory(limit=1 << 30),
+                hugepage_limits=(HugepageLimit("2MB", pages << 21),),
             )
         )
         made = Container(

@@ -27,6 +27,8 @@ from tests.control.json_schema import mistakes
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.documents import MACHINE as ONE_POOL
 from tests.daemon.documents import document, write
+from tests.daemon.host_nodes import run_in_cgroup
+from tests.verification.cgroup_trees import V2, tree_with, v2
 
 pytestmark = pytest.mark.process
 
@@ -122,6 +124,33 @@ async def test_updates_that_wait_for_a_reply_are_counted(tmp_path: Path) -> None
     assert found[0] == found[2] == [0, 0]
     assert found[1][0] == 1
     assert found[1][1] > 0
+
+
+async def test_writes_to_cgroups_and_records_behind_them_are_counted(
+    tmp_path: Path,
+) -> None:
+    flags = (*ENDPOINT, "--unsolicited-updates", "never")
+    trees = V2 | v2("kubepods/many", "0-7") | v2("kubepods/own", "0-7")
+    async with daemon(
+        tmp_path, ONE_POOL, *flags, before=lambda root: tree_with(root, trees)
+    ) as running:
+        await run_in_cgroup(running.runtime, Workload("many", QosClass.BURSTABLE, 500))
+        before = await metrics(running)
+        await run_in_cgroup(running.runtime, Workload("own", QosClass.GUARANTEED, 2000))
+        after = await metrics(running)
+
+    names = ("", "_oldest_seconds")
+    records = [
+        [one[f"nri_resmgr_record_updates_pending{name}"] for name in names]
+        for one in (before, after)
+    ]
+    written = 'nri_resmgr_cgroup_writes_total{result="written"}'
+    assert after[written] > before[written]
+    assert after["nri_resmgr_late_starts_total"] == 0
+    # This runtime learns of them with its next request.
+    assert records[0] == [0, 0]
+    assert records[1][0] == 1
+    assert records[1][1] > 0
 
 
 ABSENT: Final = """\

@@ -51,3 +51,17 @@ def test_equal_texts_are_one_object() -> None:
 
     assert texts == ["web", "cpu", "1500m"]
     assert all(a is b for a, b in zip(texts, others, strict=True))
+
+
+def test_nothing_of_an_environment_is_kept() -> None:
+    made = container("web", {"cpu": "1500m"})
+    # A Container's field 7 is a variable: its name and value are the fields 1 and 2.
+    made.MergeFromString(b"\x3a\x13\x0a\x08PASSWORD\x12\x07hunter2")
+    data = pod("a", made).SerializeToString()
+    assert b"hunter2" in data
+
+    found = read_pod(data)
+
+    assert found is not None
+    assert list(found.containers[0].texts()) == ["web", "cpu", "1500m"]
+    assert "hunter2" not in repr(found)

@@ -18,6 +18,7 @@ import attrs
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.control.client import Client
 from nri_resmgr.values import QosClass
+from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.test_control import at_work, socket_in
 from tests.kubernetes.accounts import Account
@@ -142,6 +143,12 @@ async def place(running: RunningDaemon, name: str) -> str:
     created = await running.runtime.create_container(asked.pod.id, asked.container)
     cpu = created.adjustment.resources.cpu
     return cpu.cpus if cpu else ""
+
+
+def status_of(node: Node) -> str:
+    """Return what `nri-resmgr status` prints."""
+    env = {"NRI_RESMGR_CONTROL_SOCKET": str(socket_in(node.folder))}
+    return nri_resmgr("status", env=env).stdout
 
 
 async def until(condition: Callable[[], Any], seconds: float = 90.0) -> None:

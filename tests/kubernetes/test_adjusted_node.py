@@ -82,6 +82,11 @@ class Adjusted:
         """What a file of a cgroup has."""
         return cgroup_value(self.node.folder / "host", name, container)
 
+    def top_tier(self, container: str = "web") -> int:
+        """The limit of a container's fast memory; below 0 for none."""
+        text = self.value(TOP_TIER_FILE, container)
+        return int(text) if text.isdigit() else -1
+
     def tasks(self, group: str = GOLD) -> str:
         """Threads that were written into an RDT group; no kernel moves them."""
         return (self.node.folder / "host" / group).read_text().strip()
@@ -133,7 +138,7 @@ async def test_running_containers_are_adjusted_at_once_and_restored(node: Node) 
         await until(lambda: len(adjusted.cpus()) == 3)
         await until(lambda: adjusted.tasks() == "7")
         await until(lambda: adjusted.value("io.weight") == "405")
-        await until(lambda: adjusted.value(TOP_TIER_FILE) == str(32 << 20))
+        await until(lambda: adjusted.top_tier() == 32 << 20)
         await adjusted.shows("more", {})
         # The others make room.
         await until(lambda: adjusted.cpus("next").isdisjoint(adjusted.cpus()))
@@ -154,7 +159,7 @@ async def test_running_containers_are_adjusted_at_once_and_restored(node: Node) 
         await until(lambda: len(adjusted.cpus()) == 2)
         await until(lambda: adjusted.tasks(ROOT) == "7")
         await until(lambda: adjusted.value("io.weight") == "100")
-        await until(lambda: adjusted.value(TOP_TIER_FILE) != str(32 << 20))
+        await until(lambda: adjusted.top_tier() != 32 << 20)
         await until(lambda: len(adjusted.cpus("next")) == len(before["next"]))
 
     assert len(before["web"]) == 2
@@ -207,6 +212,25 @@ async def test_only_the_nodes_of_a_scope_have_it_and_a_status(node: Node) -> Non
         _merge(node, "there", {"spec": {"scope": [{"nodes": ["other"]}]}})
         await until(lambda: adjusted.limits == OWN)
         await until(lambda: adjusted.status("there") == {"nodes": other})
+
+
+async def test_each_scope_of_an_adjustment_counts(node: Node) -> None:
+    here, next_to_it, there = (
+        adjustment("", pod, nodes=(where,))["spec"]["scope"][0]
+        for pod, where in (("web", node.name), ("next", "node-*"), ("next", "other"))
+    )
+    async with adjustable(node) as adjusted:
+        both = adjustment("both", scope=[here, next_to_it], toptierLimit="32Mi")
+        node.kubectl.apply(both)
+        both_have = [32 << 20] * 2
+        await until(
+            lambda: [adjusted.top_tier(one) for one in ("web", "next")] == both_have
+        )
+        _merge(node, "both", {"spec": {"scope": [here, there]}})
+        await until(lambda: adjusted.top_tier("next") != 32 << 20)
+
+        assert adjusted.top_tier("web") == 32 << 20
+        await adjusted.shows("both", {})
 
 
 async def test_two_for_a_container_are_rejected_and_the_whole_update_ignored(

@@ -17,14 +17,20 @@ from typing import Final
 import pytest
 
 from nri_resmgr.spool import CONFIGURATION
-from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon
-from tests.daemon.test_control import socket_in
 from tests.kubernetes.certificates import Certificates
 from tests.kubernetes.conftest import install_kinds
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.front import front_of
-from tests.kubernetes.nodes import API, Node, daemon_of, place, policy, until
+from tests.kubernetes.nodes import (
+    API,
+    Node,
+    daemon_of,
+    place,
+    policy,
+    status_of,
+    until,
+)
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
@@ -58,12 +64,6 @@ def never_answered(node: Node) -> bool:
     """Return whether the API server has never answered the agent that reported last."""
     agent = node.state()["cluster"]["agent"]
     return agent is not None and agent["contactSeconds"] is None
-
-
-def status_of(node: Node) -> str:
-    """Return what `nri-resmgr status` prints."""
-    env = {"NRI_RESMGR_CONTROL_SOCKET": str(socket_in(node.folder))}
-    return nri_resmgr("status", env=env).stdout
 
 
 async def test_an_expired_token_is_named_until_it_is_rotated(
@@ -163,6 +163,7 @@ async def test_a_deleted_definition_leaves_its_last_document_in_force(
             assert await place(running, "later")
             assert node.reserved() == "3"
             assert node.condition("Ready")[0] == "True"
+            assert CONTACT.search(status_of(node))
         finally:
             install_kinds(control_plane)
 

@@ -11,19 +11,37 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from nri_resmgr.spool import CONFIGURATION
 from nri_resmgr.version import our_version
 from tests.cli.command import nri_resmgr
+from tests.daemon.daemon_process import RunningDaemon
+from tests.daemon.test_insight import metrics
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.kubectl import KubectlFailed
-from tests.kubernetes.nodes import Node, daemon_of, policy, until
+from tests.kubernetes.nodes import (
+    CRDS,
+    Node,
+    daemon_of,
+    place,
+    policy,
+    status_of,
+    until,
+)
 from tests.kubernetes.roles import CONFIG_MAPS, RULES, RULES_OF_NAMESPACE, Rule
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
+
+
+def pins_of(running: RunningDaemon) -> dict[str, str]:
+    """Return the CPUs of all containers, as the runtime has them."""
+    containers = running.runtime.world.containers.items()
+    return {key: one.linux.resources.cpu.cpus for key, one in containers}
 
 
 async def test_objects_of_each_level_count_and_labels_choose(node: Node) -> None:
@@ -44,6 +62,53 @@ async def test_objects_of_each_level_count_and_labels_choose(node: Node) -> None
         node.label("config.nri/group-")
         await until(lambda: node.reserved() == "3")
         await until(lambda: node.source() == "default")
+
+
+async def test_objects_of_a_group_and_of_all_are_followed_to_their_ends(
+    node: Node,
+) -> None:
+    node.label("config.nri/group=fast")
+    node.kubectl.apply(policy("default", "cpuset:3"), policy("group.fast", "cpuset:2"))
+    async with daemon_of(node), node.agent():
+        await until(lambda: node.reserved() == "2")
+        node.kubectl.apply(policy("group.fast", "cpuset:1"))
+        await until(lambda: node.reserved() == "1")
+        node.kubectl("delete", "staticpolicy", "group.fast")
+        # The default is for nodes without a group.
+        await until(lambda: node.condition()[1] == "ConfigurationGone")
+        assert node.reserved() == "1"
+        node.label("config.nri/group-")
+        await until(lambda: node.reserved() == "3")
+        node.kubectl.apply(policy("default", "cpuset:2"))
+        await until(lambda: node.reserved() == "2")
+        node.kubectl("delete", "staticpolicy", "default")
+        await until(lambda: node.condition()[1] == "ConfigurationGone")
+
+        # What was in force last stays, until there is another one.
+        assert node.reserved() == "2"
+        node.kubectl.apply(policy("default", "cpuset:1"))
+        await until(lambda: node.reserved() == "1")
+
+
+async def test_a_document_that_is_tried_out_changes_nothing(node: Node) -> None:
+    node.kubectl.apply(policy("default", "cpuset:0"))
+    flags = ("--http-endpoint", "127.0.0.1:0")
+    async with daemon_of(node, *flags) as running, node.agent():
+        await until(lambda: node.condition()[1] == "Accepted")
+        before = pins_of(running)
+        # CPU 4 is exclusive to a container.
+        node.kubectl.apply(policy("default", "cpuset:4", mode="DryRun"))
+        await until(lambda: node.condition()[1] == "DryRun")
+        metric = "nri_resmgr_configuration_would_change_containers"
+
+        assert node.status()["mode"] == "DryRun"
+        assert "default/web" in node.condition()[2]
+        assert (await metrics(running))[metric] >= 1
+        assert (node.reserved(), pins_of(running)) == ("0", before)
+
+        node.kubectl.apply(policy("default", "cpuset:4", mode="Enforce"))
+        await until(lambda: node.reserved() == "4")
+        await until(lambda: node.status()["mode"] == "Enforce")
 
 
 async def test_a_bad_document_is_named_by_path_and_the_old_one_stays(
@@ -171,6 +236,50 @@ async def test_kubectl_shows_the_columns_of_a_node(node: Node) -> None:
     assert found["status"]["version"] == our_version()
 
 
+async def test_kubectl_shows_what_a_document_is_for_and_whether_it_counts(
+    node: Node,
+) -> None:
+    name = f"node.{node.name}"
+    node.kubectl.apply(
+        policy(name, "cpuset:3"), policy("default", "1", "BalloonsPolicy")
+    )
+    async with daemon_of(node), node.agent():
+        await until(lambda: node.condition()[1] == "Accepted")
+        node.kubectl.apply(policy(name, "4711"))
+        await until(lambda: node.condition()[1] == "Rejected")
+        header, line = node.kubectl("get", "staticpolicy", name).splitlines()
+        wide = node.kubectl("get", "staticpolicy", name, "-o", "wide")
+        every = node.kubectl("get", "nri")
+
+    columns = dict(zip(header.split(), line.split(), strict=True))
+    assert columns.pop("AGE")
+    assert columns == {
+        "NAME": name,
+        "GENERATION": "2",
+        "READY": "False",
+        "OBSERVED": "2",
+    }
+    assert "reservedResources" in wide
+    found = {one.partition(" ")[0] for one in every.splitlines()}
+    assert {
+        f"staticpolicy.config.nri/{name}",
+        "balloonspolicy.config.nri/default",
+    } <= found
+
+
+@pytest.mark.parametrize(
+    "file", sorted(CRDS.glob("*_*.yaml")), ids=lambda file: file.stem
+)
+def test_kubectl_explains_each_kind(node: Node, file: Path) -> None:
+    names = yaml.safe_load(file.read_text())["spec"]["names"]
+
+    found = node.kubectl("explain", f"{names['singular']}.spec")
+
+    assert f"KIND:     {names['kind']}\n" in found
+    # A report has no options.
+    assert ("FIELDS:" in found) == (names["kind"] != "NodeResourceManager")
+
+
 async def test_a_refusal_is_an_event_that_describe_finds(node: Node) -> None:
     def events() -> list[Any]:
         found = node.kubectl.within("default").get("events.events.k8s.io")["items"]
@@ -217,13 +326,15 @@ async def test_an_outage_is_logged_once_and_passes(
     node: Node, new_control_plane: object, control_plane: ControlPlane
 ) -> None:
     node.kubectl.apply(policy("default", "cpuset:3"))
-    async with daemon_of(node), node.agent():
+    async with daemon_of(node) as running, node.agent():
         await until(lambda: node.condition("Ready")[0] == "True")
         control_plane.kill()
         await until(lambda: "agent.watch-failing" in node.log())
         await asyncio.sleep(3.0)
         lines = node.log().count("agent.watch-failing")
         await asyncio.sleep(3.0)
+        assert await place(running, "later")
+        assert "API server last answered" in status_of(node)
         assert node.reserved() == "3"
         assert node.log().count("agent.watch-failing") == lines
         control_plane.start()

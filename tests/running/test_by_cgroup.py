@@ -234,6 +234,27 @@ async def test_a_start_waits_for_many_slow_writes(tmp_path: Path) -> None:
         assert all(cpus(node, f"s{number}").isdisjoint(own) for number in range(40))
 
 
+async def test_starts_are_answered_and_counted_while_a_write_hangs(
+    tmp_path: Path,
+) -> None:
+    async with cgroup_node(tmp_path) as node:
+        await node.run("shared", 0.5)
+        node.tree.hold("cri-shared.scope/cpuset.cpus")
+        # By the deadline of its request.
+        await node.run("exclusive", 2)
+        assert node.delivery.counts.late_starts == 1
+        assert not cpus(node, "shared").isdisjoint(cpus(node, "exclusive"))
+
+        # The write has hung for so long that this one does not wait for it.
+        await node.run("other", 1)
+        assert node.delivery.counts.late_starts == 2
+
+        node.tree.release()
+        await until(lambda: cpus(node, "shared") == decided(node, "shared"))
+        await node.run("last", 1)
+        assert node.delivery.counts.late_starts == 2
+
+
 async def test_many_are_written_in_one_series(tmp_path: Path) -> None:
     async with cgroup_node(tmp_path, "1s1n16c1t memory=256Gi") as node:
         for number in range(120):
