@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nri_resmgr.app.background import repairs
+from nri_resmgr.app.verification.verifier import VerificationOptions
 from tests.app.arriving import Requests
 from tests.verification.fake_host import GRACE, ONLY_TELLS, FakeHost
 
@@ -16,6 +17,9 @@ pytestmark = pytest.mark.slow
 
 
 LONG_AGO = 0  # for a history, so that no update is recent
+
+# Half of the time suffices on a busy machine, too, to look before something changes.
+UNHURRIED = VerificationOptions(0.0, grace=0.4)
 
 
 def host(root: Path, **more: Any) -> FakeHost:
@@ -171,11 +175,15 @@ async def test_cpus_that_went_offline_are_no_drift(tmp_path: Path) -> None:
 async def test_values_in_force_within_the_grace_period_are_no_drift(
     tmp_path: Path,
 ) -> None:
-    node = host(tmp_path)
+    node = host(tmp_path, options=UNHURRIED)
     right = node.cpus_of("web")
     node.write("web", cpus="0-7", requested="0-7")
     loop = asyncio.get_running_loop()
-    loop.call_later(GRACE / 2, lambda: node.write("web", cpus=right, requested=right))
+
+    def come() -> None:
+        node.write("web", cpus=right, requested=right)
+
+    loop.call_later(UNHURRIED.grace / 2, come)
 
     assert (await node.round())["web"] == "as-decided"
     assert node.events() == []
@@ -184,7 +192,7 @@ async def test_values_in_force_within_the_grace_period_are_no_drift(
 async def test_a_decision_that_changes_meanwhile_is_left_for_the_next_round(
     tmp_path: Path,
 ) -> None:
-    node = host(tmp_path)
+    node = host(tmp_path, options=UNHURRIED)
     right = node.cpus_of("log")
     node.takes = False
     node.write("log", cpus="0", requested="0")
@@ -194,7 +202,7 @@ async def test_a_decision_that_changes_meanwhile_is_left_for_the_next_round(
         node.create("db", 2)
         node.write("log", cpus=right, requested=right)  # the update did not arrive
 
-    loop.call_later(GRACE / 2, change)
+    loop.call_later(UNHURRIED.grace / 2, change)
     found = await node.round()
 
     assert found["log"] == "pending"

@@ -56,13 +56,22 @@ class ContainerClasses:
     def __init__(self, config: PolicyConfig, context: ClassContext) -> None:
         self._context = context
         self._setters = tuple(_made(config, context))
+        self._annotations = frozenset[str]().union(
+            *[setter.annotations for setter in self._setters]
+        )
 
     def of(
         self, pod: Pod, container: Container, spec: ContainerSpec
     ) -> ChosenSetters | None:
         """Return the setters of a container; None for none, as for most containers."""
         new = NewContainer(pod, container, spec)
-        chosen = [setter for setter in self._setters if setter.concerns(new)]
+        keys = "\n".join(pod.annotations)  # one search instead of one for each key
+        found = {part for part in self._annotations if part in keys}
+        chosen = [
+            setter
+            for setter in self._setters
+            if not setter.annotations or not found.isdisjoint(setter.annotations)
+        ]
         if spec.adjusted is not None and self._limits.concerns(new):
             chosen.append(self._limits)
         return ChosenSetters(new, chosen) if chosen else None

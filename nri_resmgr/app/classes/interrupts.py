@@ -45,6 +45,8 @@ class InterruptCheck(ClassSetter):
     The host's files follow in `nri_resmgr.app.host_settings`.
     """
 
+    annotations = frozenset(("irq-affinity",))
+
     def __init__(self, controllable: tuple[str, ...], known: KnownInterrupts) -> None:
         self._controllable = controllable
         self._known = known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nri_resmgr.app.annotations import BadAnnotation
+from nri_resmgr.app.annotations.reading import CRI_O
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.classes.isolation.host import housekeeping_cpus
@@ -36,6 +37,8 @@ class IsolationSetter(ClassSetter):
     The host's files follow in `nri_resmgr.app.host_settings.settings`.
     """
 
+    annotations = frozenset((CRI_O,))
+
     def __init__(
         self,
         policy: ViewedPolicy[KnowsContainers],
@@ -49,10 +52,6 @@ class IsolationSetter(ClassSetter):
         self._governors = governors
         self._is_allowed = is_allowed
         self._is_logged = False
-
-    def concerns(self, new: NewContainer) -> bool:
-        """Return whether it has such annotations."""
-        return new.spec.preferences.isolation is not None
 
     def check(self, new: NewContainer) -> None:
         """Refuse unreadable values, and settings that exclude each other."""

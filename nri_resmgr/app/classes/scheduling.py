@@ -51,17 +51,15 @@ class SchedulingSetter(ClassSetter):
         *,
         has_classes: bool = True,
     ) -> None:
-        self._has_classes = has_classes
+        if not has_classes:
+            # To log that there is no such class.
+            self.annotations = frozenset(("scheduling-class",))
         self._runtime = runtime
         self._by = by
         self._tree = tree
         self._logged: set[str] = set()
         if has_classes and by != RUNTIME:
             _host_setter()
-
-    def concerns(self, new: NewContainer) -> bool:
-        """Return whether there are classes, or the container asks for one."""
-        return self._has_classes or bool(new.spec.preferences.scheduling_class)
 
     def add(
         self,

@@ -59,14 +59,14 @@ class NotSetOnHost(HostError):
 
 
 class ClassSetter:
-    """Does nothing at each step; override the steps that your kind of class needs."""
+    """Does nothing at each step; override the steps that your kind of class needs.
 
-    def concerns(self, new: NewContainer) -> bool:  # noqa: ARG002 - for overriding methods
-        """Return whether any step may apply to a container.
+    Attributes:
+        annotations: Parts of keys of annotations. No step is called for a pod without
+            such a key, which most pods are. Empty if each container is to be looked at.
+    """
 
-        Called once for each container; after False no step is called.
-        """
-        return True
+    annotations: frozenset[str] = frozenset()
 
     def check(self, new: NewContainer) -> None:
         """Check what a container asks for, before the policy decides.

@@ -14,8 +14,8 @@ import msgspec
 from nri_resmgr.app.observers.after_reply import Steps
 from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
-from nri_resmgr.app.observers.refusals import RefusalCounts
 from nri_resmgr.app.observing.decision_log import EVENT_NAMES
+from nri_resmgr.app.observing.refusal_counts import RefusalCounts
 from nri_resmgr.app.observing.refusal_log import REFUSED
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.policy.decision import PinUpdate, Reason, Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision, Subject
-from nri_resmgr.app.observers.refusals import RefusalCounts
+from nri_resmgr.app.observing.refusal_counts import RefusalCounts
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.events import Event
 from nri_resmgr.values import ResmgrError

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from nri_resmgr.app.classes.setter import ClassSetter, NewContainer, SetterOptions
 from nri_resmgr.app.observers.observer import PolicyDecision
@@ -23,13 +22,13 @@ if TYPE_CHECKING:  # few pods have such annotations
 
 log = Logger(__name__)
 
-# All handled keys have the first, few others do; the second excludes other kinds.
-_COMMON: Final = ".nri.io"
-_OURS: Final = ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
-
 
 class MemorySetter(ClassSetter):
     """Applies the memory requests of pods with such annotations."""
+
+    annotations = frozenset(
+        ("memory-qos.", "memory-policy.", "epc-limit.", "misc-limit.")
+    )
 
     def __init__(
         self,
@@ -51,10 +50,6 @@ class MemorySetter(ClassSetter):
             with suppress(HostError):  # it is reported where a container needs them
                 read_cgroup_layout(tree)
                 tree.read(MISC_CAPACITY)
-
-    def concerns(self, new: NewContainer) -> bool:
-        """Return whether its pod has such annotations."""
-        return _is_ours(new.pod.annotations)
 
     def check(self, new: NewContainer) -> None:
         """Check what does not depend on the container's place."""
@@ -110,8 +105,3 @@ def _requests_class() -> type[ContainerMemory]:
     from nri_resmgr.app.classes.memory.requests import ContainerMemory
 
     return ContainerMemory
-
-
-def _is_ours(annotations: Mapping[str, str]) -> bool:
-    keys = "\n".join(annotations)  # one search instead of one for each key
-    return _COMMON in keys and any(one in keys for one in _OURS)
