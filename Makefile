@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -111,6 +111,9 @@ bench-scheduler: setup ## print which pods nodes refuse, by what a scheduler kno
 
 bench-admission: setup ## measure the webhook with 100 reviews a second
 	@$(BIN)/python -m tests.benchmarks.admission
+
+quality: setup ## measure where policies place containers; write docs/placement-quality.md
+	@$(BIN)/python -m tests.quality
 
 bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
 	@$(BIN)/python -m tests.benchmarks.paired $(BASE)

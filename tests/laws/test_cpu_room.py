@@ -158,7 +158,7 @@ def test_a_request_larger_than_the_only_node_is_refused(
     assert not grants(node, room.available + more)
 
 
-def test_fractions_left_over_in_several_caches_are_no_exclusive_cpu() -> None:
+def test_fractions_left_over_in_several_caches_are_an_exclusive_cpu() -> None:
     text = (
         "apiVersion: config.nri/v1alpha1\nkind: TopologyAwarePolicy\n"
         'spec: {reservedResources: {cpu: "cpuset:0"}}'
@@ -171,6 +171,7 @@ def test_fractions_left_over_in_several_caches_are_no_exclusive_cpu() -> None:
         made = container_of(f"c-{number}", row, node.capacity)
         assert node.create(f"pod-{number}", made)
 
-    # 1 of 5 CPUs is left, in parts: a container can share it, and none can own it.
-    assert rooms(node) == [CpuRoom(MilliCpus(5000), MilliCpus(999))]
-    assert not grants(node, ONE_CPU)
+    # 1 of 5 CPUs is left, in parts: some of the others make way to the root for it.
+    assert rooms(node) == [CpuRoom(MilliCpus(5000), MilliCpus(1000))]
+    assert grants(node, ONE_CPU)
+    assert not grants(node, ONE_CPU + 1)

@@ -1,9 +1,37 @@
-"""Room on shared CPUs that only containers without a request use."""
+"""Room on shared CPUs: containers that use them make way.
+
+Which CPUs of a pool they share makes no difference to its containers, and exclusive
+CPUs cannot move. So containers that share make way where one would be refused, or would
+get exclusive CPUs that are farther apart:
+
+* Those without a request leave their CPUs: any others suffice for them, at last the
+  reserved ones.
+* Those with a request share CPUs of a larger pool around their own, for exclusive CPUs
+  only. In the root the sum of all requests is the same as before, so that nobody lacks
+  what was asked for: what is too scattered for whole CPUs is put together.
+
+What it guarantees: exclusive CPUs are not refused for where others share if the root
+has the capacity, but for containers whose hints or affinity rules bind them. None falls
+below its request, and those with the largest requests are the ones that move, so that
+few do.
+
+An example: two nodes of two CPUs, and on each a container that requests half a CPU. Of
+the three free CPUs two can be exclusive, as each node keeps one that is shared. For a
+container with three exclusive CPUs one of them makes way, to the root, and both share
+the CPU that is left.
+
+What was rejected: to move them back when there is room. It would cost as many updates
+again; `nri_resmgr.policy.topology_aware.rebalance` does it where a document asks.
+
+Checked by: tests/laws/test_making_way.py (nothing is refused that fits in sum) and
+tests/laws/test_order_of_arrival.py; `make quality` measures the effect.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.decision import Rule
@@ -11,6 +39,7 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.room import exclusive_room
 from nri_resmgr.policy.topology_aware.state import NodeView
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import ONE_CPU
 
 
@@ -37,6 +66,72 @@ def may_be_in_the_way(demand: Demand, ledger: PoolLedger) -> bool:
     return False
 
 
+def could_be_nearer(demand: Demand, depth: int, ledger: PoolLedger) -> bool:
+    """Return whether only sharing containers may keep CPUs from being exclusive.
+
+    A cheap check, as `may_be_in_the_way`.
+
+    Args:
+        demand: The demand.
+        depth: That of the pool it has without their making way; -1 for none.
+        ledger: The grants.
+    """
+    if not demand.count:
+        return False
+    bare, needed = ledger.of_requests(), demand.capacity
+    root = ledger.tree.root
+    # Where it has a place already, its request is a part of what the root has.
+    if depth < 0 and bare.free_capacity(root) < needed:
+        return False
+    return any(
+        pool.depth > depth and ledger.sizes[pool.id] >= needed
+        for pool in ledger.tree.pools
+    )
+
+
+class Yielding(msgspec.Struct, frozen=True):
+    """Grants of running containers that make way.
+
+    Attributes:
+        idle: Of those without a request, as `movable_grants` has them.
+        sharing: Of those with a request, as `sharing_grants` has them.
+    """
+
+    idle: Sequence[Grant]
+    sharing: Sequence[Grant] = ()
+
+    def give_way(self, view: NodeView) -> NodeView:
+        """Return a view in which they bind no CPUs of any pool but the root.
+
+        Their memory stays.
+        """
+        ledger, pools = without(self.idle, view).pool_ledger, view.tree.pools
+        for grant in self.sharing:
+            ledger = ledger.share(pools[grant.pool].path[:-1], -grant.fraction)
+        return replace(view, pool_ledger=ledger)
+
+    def settle(self, ledger: PoolLedger) -> tuple[Grant, ...] | None:
+        """Return new grants for those that cannot stay.
+
+        Those with a request move to the smallest pool around their own that has enough;
+        the largest of them are the ones that move, so that few do. None if those
+        without one have nowhere to go.
+
+        Args:
+            ledger: With what they gave way to.
+        """
+        pools, changed = ledger.tree.pools, []
+        for grant in sorted(self.sharing, key=lambda one: one.fraction):
+            *below, root = pools[grant.pool].path
+            short = [one for one in below if ledger.shortage(one, grant.fraction)]
+            inside = below[below.index(short[-1]) + 1 :] if short else below
+            ledger = ledger.share(inside, grant.fraction)
+            if short:
+                changed.append(replace(grant, pool=inside[0] if inside else root))
+        displaced = make_way(self.idle, ledger)
+        return None if displaced is None else (*changed, *displaced)
+
+
 def movable_grants(view: NodeView) -> list[Grant]:
     """Return the grants of running containers that any CPU suffices for.
 
@@ -51,6 +146,27 @@ def movable_grants(view: NodeView) -> list[Grant]:
         and grants[key].kind is CpuKind.SHARED
         and not entry.spec.request
         and not entry.spec.preferences.strict_hints
+    ]
+
+
+def sharing_grants(view: NodeView) -> list[Grant]:
+    """Return the grants of running containers that may share CPUs of a larger pool.
+
+    Those whose hints or affinity rules chose their pool stay, and those of pods that
+    have to be in one pool.
+    """
+    if view.settings.place_pods is PodPlacement.STRICT:
+        return []
+    entries, grants, root = view.ledger.entries, view.grants, view.tree.root.id
+    return [
+        grants[key]
+        for key, entry in entries.items()
+        if key in grants  # not the container that is to be placed
+        and grants[key].kind is CpuKind.SHARED
+        and grants[key].fraction
+        and grants[key].pool != root
+        and not entry.spec.hints
+        and not entry.spec.preferences.affinities
     ]
 
 

@@ -23,10 +23,11 @@ from nri_resmgr.policy.topology_aware.errors import (
     refusal,
 )
 from nri_resmgr.policy.topology_aware.make_room import (
-    make_way,
+    Yielding,
+    could_be_nearer,
     may_be_in_the_way,
     movable_grants,
-    without,
+    sharing_grants,
 )
 from nri_resmgr.policy.topology_aware.memory import (
     offer_memory,
@@ -59,7 +60,7 @@ class PoolPlacement(msgspec.Struct, frozen=True):
     Attributes:
         memory: The memory of all containers, this one included.
         moved: Ids of other containers that get more memory nodes.
-        displaced: New grants of containers without a request that make way.
+        displaced: New grants of other containers, which make way.
         decided: The criterion that ranked the pool before the next.
         tried: Better pools that failed, with the sentence that says why.
     """
@@ -110,8 +111,9 @@ def place(
 def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
     """Find a place in the best pool that can take a container.
 
-    Containers without a request make way where nothing else helps: they would have
-    been placed elsewhere, had they come later.
+    Others that share CPUs make way where nothing else helps: those without a request,
+    and for exclusive CPUs those with one. They would have been placed elsewhere, had
+    they come later.
 
     Raises:
         PolicyError: No pool can take it.
@@ -120,7 +122,7 @@ def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
         return _at_root(demand, view)
     if demand.kind is CpuKind.CLAIMED:
         return _with_claim(demand, view)
-    return making_room(demand, view, partial(_find_free_place, demand))
+    return nearest_place(demand, view, partial(_find_free_place, demand))
 
 
 def making_room(
@@ -142,14 +144,61 @@ def making_room(
         asks = demand.count or demand.fraction
         if not asks or not may_be_in_the_way(demand, view.pool_ledger):
             raise
-        movable = movable_grants(view)
-        bare = without(movable, view)
-        with suppress(PolicyError):
-            found = find(bare)
-            displaced = make_way(movable, bare.pool_ledger.add(found.grant))
-            if displaced is not None:
-                return replace(found, displaced=displaced)
-        raise
+        found = _beside(Yielding(movable_grants(view)), view, find)
+        if found is None:
+            raise
+        return found
+
+
+def nearest_place(
+    demand: Demand, view: NodeView, find: Callable[[NodeView], PoolPlacement]
+) -> PoolPlacement:
+    """Find a place as `making_room` does; for exclusive CPUs others make way as well.
+
+    They do where there is no place without, or only one in a larger pool.
+
+    Raises:
+        PolicyError: There is none.
+    """
+    try:
+        found = making_room(demand, view, find)
+    except PolicyError:
+        other = _where_others_move(demand, -1, view, find)
+        if other is None:
+            raise
+        return other
+    depth = view.tree.pools[found.grant.pool].depth
+    return _where_others_move(demand, depth, view, find) or found
+
+
+def _where_others_move(
+    demand: Demand,
+    depth: int,
+    view: NodeView,
+    find: Callable[[NodeView], PoolPlacement],
+) -> PoolPlacement | None:
+    """Find a place deeper in the tree where all that share make way, if any."""
+    if not could_be_nearer(demand, depth, view.pool_ledger):
+        return None
+    if not (sharing := sharing_grants(view)):
+        return None
+    found = _beside(Yielding(movable_grants(view), sharing), view, find)
+    if found is None or view.tree.pools[found.grant.pool].depth <= depth:
+        return None
+    return found
+
+
+def _beside(
+    yielding: Yielding, view: NodeView, find: Callable[[NodeView], PoolPlacement]
+) -> PoolPlacement | None:
+    """Find a place where others make way; None if that does not help."""
+    bare = yielding.give_way(view)
+    with suppress(PolicyError):
+        found = find(bare)
+        displaced = yielding.settle(bare.pool_ledger.add(found.grant))
+        if displaced is not None:
+            return replace(found, displaced=displaced)
+    return None
 
 
 def _find_free_place(demand: Demand, view: NodeView) -> PoolPlacement:
@@ -230,7 +279,7 @@ def resize(
         found = _with_claim(demand, view, former.zone)
         rule = _rule_in_place(before, demand.spec)
         return _with_nodes(former.zone, replace(found, rule=rule))
-    return making_room(demand, view, partial(_resize, demand, former, before))
+    return nearest_place(demand, view, partial(_resize, demand, former, before))
 
 
 def _resize(

@@ -63,8 +63,10 @@ from nri_resmgr.policy.topology_aware.exclusive_settings import (
 )
 from nri_resmgr.policy.topology_aware.improve import improve
 from nri_resmgr.policy.topology_aware.make_room import (
+    Yielding,
     movable_grants,
     rule_of_displaced,
+    sharing_grants,
     without,
 )
 from nri_resmgr.policy.topology_aware.memory import (
@@ -191,8 +193,10 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def cpu_room(self, state: State, cpus: CpuSet) -> CpuRoom:
         """Return what the pools of some CPUs can grant, isolated CPUs aside."""
         view = state.view(self.settings)
-        # Those without a request make way.
-        return cpu_room_of(without(movable_grants(view), view).pool_ledger, cpus)
+        idle = movable_grants(view)
+        wide = Yielding(idle, sharing_grants(view)).give_way(view)
+        bare = without(idle, view).pool_ledger
+        return cpu_room_of(bare, wide.pool_ledger, cpus)
 
     @property
     def keeps_to_room(self) -> bool:
@@ -558,7 +562,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
             yield from self._making_way(placement, state)
 
     def _making_way(self, found: PoolPlacement, state: State) -> Iterable[Reason]:
-        """Return the reasons of containers without a request that make way."""
+        """Return the reasons of containers that make way."""
         if not found.displaced:
             return ()
         why = f"{state.ledger.spec_of(found.grant.container).title} needs its CPUs"

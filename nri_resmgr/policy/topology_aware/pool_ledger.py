@@ -97,6 +97,10 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
         """Remove a grant, which must have been added."""
         return self._changed(grant, -1)
 
+    def share(self, pools: Iterable[int], amount: int) -> PoolLedger:
+        """Add to what is granted from the shared CPUs of some pools, by their ids."""
+        return replace(self, shared=_plus(self.shared, pools, amount))
+
     def free_isolated(self, pool: Pool) -> CpuSet:
         """Return the isolated CPUs of *pool* that are not granted."""
         return pool.isolated - self.taken
@@ -116,6 +120,10 @@ class PoolLedger(msgspec.Struct, frozen=True, dict=True):
     def headroom(self, pool: Pool) -> int:
         """Return the thousandths of *pool* beyond what is granted in its subtree."""
         return self._headrooms[pool.id]
+
+    def shortage(self, pool: int, amount: int) -> bool:
+        """Return whether *amount* is beyond the headroom of a pool, by its id."""
+        return self.sizes[pool] - self.shared[pool] < amount
 
     @property
     def free_reserved(self) -> int:

@@ -8,30 +8,29 @@ from nri_resmgr.policy.views import CpuRoom
 from nri_resmgr.values import ONE_CPU, CpuSet
 
 
-def cpu_room_of(ledger: PoolLedger, cpus: CpuSet) -> CpuRoom:
+def cpu_room_of(ledger: PoolLedger, wide: PoolLedger, cpus: CpuSet) -> CpuRoom:
     """Return what one more container can be granted of some CPUs.
 
     Args:
         ledger: The grants.
+        wide: The same where those that make way for exclusive CPUs have done so.
         cpus: Such as those of a NUMA node, which may be a pool, or a part of one, or
             have several pools in it.
     """
     # Children come first: the first pool that has all of them is the smallest.
     around = next(pool for pool in ledger.tree.pools if cpus <= pool.cpus)
-    inside = (pool for pool in ledger.tree.pools if pool.cpus <= cpus)
-    found = [_of_part(around, ledger, cpus), *(_of_pool(one, ledger) for one in inside)]
+    parts = [(around, cpus)]
+    parts += [(one, one.cpus) for one in ledger.tree.pools if one.cpus <= cpus]
+    found = [_of_part(pool, part, ledger, wide) for pool, part in parts]
     return CpuRoom.of(ONE_CPU * len(around.sharable & cpus), max(found))
 
 
-def _of_pool(pool: Pool, ledger: PoolLedger) -> int:
-    return _limited(ledger.free_capacity(pool), exclusive_room(pool, ledger))
-
-
-def _of_part(pool: Pool, ledger: PoolLedger, cpus: CpuSet) -> int:
-    """Return what can be granted of a part of a pool."""
-    count = len(ledger.free_sharable(pool) & cpus)
-    capacity = min(ledger.free_capacity(pool), ONE_CPU * count)
-    return _limited(capacity, min(exclusive_room(pool, ledger), count))
+def _of_part(pool: Pool, cpus: CpuSet, ledger: PoolLedger, wide: PoolLedger) -> int:
+    """Return what can be granted of some CPUs of a pool."""
+    free = len(ledger.free_sharable(pool) & cpus)
+    capacity = min(ledger.free_capacity(pool), ONE_CPU * free)
+    count = min(exclusive_room(pool, wide), free)
+    return max(_limited(capacity, count), ONE_CPU * count)
 
 
 def _limited(capacity: int, count: int) -> int:
