@@ -45,6 +45,8 @@ class RaceDaemon:
         flags: After ``run``.
 
     Attributes:
+        config: Its configuration file.
+        control: Its control socket.
         session: Number of its present session; 0 while there is none.
     """
 
@@ -56,14 +58,14 @@ class RaceDaemon:
         self.log = folder / "daemon.log"
         self.session = 0
         self._runtime = runtime
-        self._control = folder / "run" / "control.sock"
+        self.control = folder / "run" / "control.sock"
         options = {
             "nri-socket": runtime.socket_path,
             "host-root": root,
             "config-file": self.config,
             "state-dir": folder / "state",
             "run-dir": folder / "run",
-            "control-socket": self._control,
+            "control-socket": self.control,
             "log-format": "json",
             "log-to": self.log,
         }
@@ -71,7 +73,7 @@ class RaceDaemon:
         self._command = (sys.executable, "-m", "nri_resmgr", "run", *given, *flags)
         self._process: asyncio.subprocess.Process | None = None
         self._is_killed = False
-        self._client = Client(str(self._control))
+        self._client = Client(str(self.control))
         self._sessions = itertools.count(1)
 
     async def start(self) -> None:
