@@ -175,7 +175,8 @@ def _updates(state: JsonObject) -> Iterator[str]:
         counts += [f"{failed} failed"] if failed else []
         yield f"by cgroups: {', '.join(counts)}"
         if late := writes["lateStarts"]:
-            yield f"{count_text(late, 'start')} did not wait for all writes"
+            starts = count_text(late, "start")
+            yield f"{starts} did not wait until others had left their CPUs"
     else:
         yield f"by the runtime: {found['why']}" if found["why"] else "by the runtime"
     if writes and found["why"]:

@@ -179,7 +179,7 @@ def test_without_containers_there_is_no_table_of_them() -> None:
         ),
         pytest.param(
             {"applyUpdates": BY_CGROUP},
-            "               3 starts did not wait for all writes",
+            "               3 starts did not wait until others had left their CPUs",
             id="late starts are counted",
         ),
         pytest.param(

@@ -64,25 +64,29 @@ class LoggedTree(WritableHostTree):
         time.sleep(self.seconds)
         if self.errors:
             raise self.errors.pop()
+        self._wait_if_held(path)
         super().write(path, text)
         self.written.append((path, text))
 
     def hold(self, part: str) -> None:
-        """Have the next read of a path with *part* wait for `release`."""
+        """Have the next read or write of a path with *part* wait for `release`."""
         self._held = part
 
     def release(self) -> None:
-        """Let the read return what there was."""
+        """Let the read return what there was, or the write be done."""
         self._gate.set()
 
     def read(self, path: str) -> str | None:
         """Read, and wait if a test holds this path."""
         found = super().read(path)
+        self._wait_if_held(path)
+        return found
+
+    def _wait_if_held(self, path: str) -> None:
         if self._held and self._held in path:
             self._held = ""
             self.is_held.set()
             self._gate.wait(30)
-        return found
 
 
 @attrs.define(eq=False)

@@ -78,7 +78,7 @@ CGROUP_WRITES: Final = _counter(
 )
 LATE_STARTS: Final = _counter(
     "nri_resmgr_late_starts_total",
-    "Starts of containers that did not wait for all writes to cgroups.",
+    "Starts of containers that did not wait until others had left their CPUs.",
 )
 BY_RUNTIME: Final = _gauge(
     "nri_resmgr_containers_by_runtime",

@@ -29,7 +29,7 @@ from nri_resmgr.host.knobs.files import WritableTree
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import NO_PIN, Pin
 from nri_resmgr.stub.update import ContainerUpdate
-from nri_resmgr.values import NodeSet
+from nri_resmgr.values import CpuSet, NodeSet
 
 # As long as a thousand writes: one that takes so long hangs, on a machine that is not
 # merely busy. The start that waits for it is answered by the deadline of its request;
@@ -41,10 +41,11 @@ class ByCgroup:
     """Writes pins to the cgroups of running containers.
 
     Writes begin right after the reply, those of containers that lose CPUs first; the
-    start of a container waits for all of them. The runtime's own record follows by
-    updates of low urgency, so that a later resize does not bring old values back. A
-    container whose cgroup cannot be written is updated by the runtime. Where partitions
-    keep others off exclusive CPUs, most need no write: see `PartitionTurns`.
+    start of a container waits until these have left its CPUs, and for its own write.
+    The runtime's own record follows by updates of low urgency, so that a later resize
+    does not bring old values back. A container whose cgroup cannot be written is
+    updated by the runtime. Where partitions keep others off exclusive CPUs, most need
+    no write: see `PartitionTurns`.
 
     Args:
         subject: The policy.
@@ -183,12 +184,13 @@ class ByCgroup:
                 self._waiting.add(container)
             self._waiting.check_soon(container)  # from then on it is watched
             self._turns.starting(container)
-        if self._waiting.idle.is_set() and not self._record.is_called:
+        is_blocked = self._is_blocked(container)
+        if not is_blocked and not self._record.is_called:
             return None
         if self.problem or (self._begun and monotonic() - self._begun > _HANGING):
-            self.counts.late_starts += 1
+            self.counts.late_starts += is_blocked
             return None
-        return self._all_written()
+        return self._unblocked(container)
 
     def taken(self, updates: Mapping[str, ContainerUpdate]) -> None:
         """See `PinDelivery.taken`."""
@@ -274,7 +276,7 @@ class ByCgroup:
             end_watch()
             self.overwrites.stop()
             self._begun = 0.0
-            self._waiting.idle.set()
+            self._waiting.be_idle()
 
     async def _partition(self, *, ends: bool) -> bool:
         self._begun = monotonic()
@@ -298,6 +300,7 @@ class ByCgroup:
         self._begun = 0.0
         self.overwrites.look()  # before the results: a comparison follows each write
         self._results.note(series, results)
+        self._waiting.note_progress()
         self._writer.keep_only(self._containers.ids())
         self.overwrites.keep_only(self._containers.ids())
         self.overwrites.listen()
@@ -305,15 +308,43 @@ class ByCgroup:
     def _begin_one(self) -> None:
         self._begun = monotonic()
 
-    async def _all_written(self) -> None:
+    # Starts.
+
+    async def _unblocked(self, container: str) -> None:
         try:
             # The answer to a call may have been read together with this request. It
             # is handled first, and writes again what the call has overwritten.
             await asyncio.sleep(0)
-            await self._waiting.idle.wait()
+            while self._is_blocked(container):
+                await self._waiting.progress()
         except asyncio.CancelledError:
             self.counts.late_starts += 1
             raise
+
+    def _is_blocked(self, container: str) -> bool:
+        """Return whether a container that starts may share CPUs that it should not."""
+        waiting = self._waiting
+        if waiting.is_idle:
+            return False
+        pin = self._containers.wanted(container)
+        # Without a pin it may have CPUs of a claim, which others leave. The CPUs that
+        # partitions take are not known before they are made.
+        if not pin or not pin.cpus or not self.partitions.is_unused:
+            return True
+        # Of these the pin of an earlier decision is being written.
+        if container in waiting or waiting.changed_in_flight:
+            return True
+        return any(self._may_have(key, pin.cpus) for key in waiting.containers)
+
+    def _may_have(self, container: str, cpus: CpuSet) -> bool:
+        """Return whether a container whose pin waits may be on CPUs that it leaves."""
+        one, pin = self._containers.get(container), self._containers.wanted(container)
+        if not one or not pin:
+            return True
+        present = one.in_force
+        if present is None or not present.cpus:
+            return True  # not known
+        return bool((present.cpus - pin.cpus) & cpus)
 
     # Single containers.
 

@@ -33,6 +33,8 @@ class DeliveredContainer:
             in its cgroup.
         has_own_weight: Whether its weight was written here. Otherwise it is the one
             that the runtime computes from its shares, and runtimes differ in that.
+        is_in_doubt: Whether the runtime has another pin than the decided one since the
+            last write began, which it may write at the same time.
         retry: Monotonic time at which its cgroup is tried again.
         is_reported: Whether a failed write was logged, and none succeeded since.
     """
@@ -44,6 +46,7 @@ class DeliveredContainer:
     by_runtime: str = ""
     by_partition: bool = False
     has_own_weight: bool = False
+    is_in_doubt: bool = False
     retry: float = 0.0
     is_reported: bool = False
 
@@ -69,12 +72,25 @@ class DeliveredContainer:
         elif self.in_force is not None and pin.since(self.in_force):
             self.in_force = None
 
+    def note_given(self, *, is_old: bool) -> None:
+        """Note whether the last pin that the runtime was given is not the decided one.
+
+        It may write it after a write that has begun.
+        """
+        self.is_in_doubt = is_old
+
+    def begin_write(self) -> None:
+        """Note that its cgroup is about to be written, or compared."""
+        self.is_in_doubt = False
+
     def note_in_force(self, cpus: Pin, *, by_partition: bool) -> None:
         """Note the CPUs and shares of its cgroup; memory nodes stay as they are."""
         self.was_found, self.by_runtime = True, ""
         self.by_partition = by_partition
         # At first they are those of its creation.
         self.in_force = cpus.over(self.in_force or self.recorded)
+        if self.is_in_doubt:
+            self.in_force = None
 
     def note_weight(self) -> None:
         """Note that its weight was written here."""

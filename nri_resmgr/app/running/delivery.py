@@ -26,7 +26,7 @@ class DeliveryCounts:
         written: Writes, including those that compared and rewrote.
         rewritten: Values that something else had overwritten since.
         failed: Failed writes.
-        late_starts: Starts that did not wait until all writes were done.
+        late_starts: Starts that did not wait until others had left their CPUs.
         seconds: Duration of the last series of writes.
     """
 

@@ -56,6 +56,7 @@ def _writes(
         entry, pin, one = entries.get(key), containers.wanted(key), containers.get(key)
         if entry is None or not pin or one is None:
             continue
+        one.begin_write()
         is_check, change, known_cpus = key in checks, pin, NO_CPUS
         if one.in_force is not None and not (is_check or one.by_partition):
             change = pin.since(one.in_force)

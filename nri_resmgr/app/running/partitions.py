@@ -103,6 +103,13 @@ class Partitions:
         """True if containers get partitions."""
         return self.is_wanted and not self.why_not
 
+    @property
+    def is_unused(self) -> bool:
+        """True if there are no partitions, and none are to be made or ended."""
+        if self._applied is None or self._is_due:
+            return False  # an earlier process may have left some
+        return not (self.is_wanted or self._applied or self._wishes)
+
     def requests(self) -> Mapping[str, PartitionRequest]:
         """Return the partitions that the policy wants now, by container."""
         subject = self._subject

@@ -46,6 +46,7 @@ class RuntimeRecord:
         if (one := self._containers.get(container)) is not None:
             one.note_recorded(pin)
             if not one.by_runtime:
+                one.note_given(is_old=bool(self.lacks(container)))
                 self._waiting.check_later(container)
 
     def taken(self, updates: Mapping[str, ContainerUpdate]) -> None:

@@ -26,7 +26,7 @@ class WaitingPins:
         check_after: Seconds from a write to its comparison.
 
     Attributes:
-        idle: Set while nothing is changed or in flight.
+        is_idle: Whether nothing is changed or in flight.
     """
 
     def __init__(self, check_after: float) -> None:
@@ -38,8 +38,8 @@ class WaitingPins:
         self._expected_until: dict[str, float] = {}  # writes of something known
         self._unexpected: set[str] = set()
         self._wake = asyncio.Event()
-        self.idle = asyncio.Event()
-        self.idle.set()
+        self._progress = asyncio.Event()  # a new one each time
+        self.is_idle = True
 
     def __contains__(self, container: str) -> bool:
         return any(container in one for one in self._queues())
@@ -53,6 +53,11 @@ class WaitingPins:
     def changed(self) -> tuple[str, ...]:
         """The changed containers, in the order of the decisions."""
         return tuple(self._changed)
+
+    @property
+    def changed_in_flight(self) -> Collection[str]:
+        """The containers whose write has begun before their last decision."""
+        return self._changed.keys() & self._in_flight.keys()
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -158,15 +163,29 @@ class WaitingPins:
         self._unexpected.clear()
         return waiting
 
+    def note_progress(self) -> None:
+        """Have `progress` return: writes have ended, or nothing waits any more."""
+        self._progress.set()
+        self._progress = asyncio.Event()
+
+    async def progress(self) -> None:
+        """Wait until writes have ended; not for those that end before the call."""
+        await self._progress.wait()
+
+    def be_idle(self) -> None:
+        """Note that nothing is changed or in flight."""
+        self.is_idle = True
+        self.note_progress()
+
     def wake(self) -> None:
         """Have `wait` return, and starts wait for what is done then."""
-        self.idle.clear()
+        self.is_idle = False
         self._wake.set()
 
     async def wait(self) -> None:
         """Wait until something is changed, or a comparison is due."""
         if not self._changed:
-            self.idle.set()
+            self.be_idle()
         due = min(self._checks.values(), default=None)
         delay = None if due is None else max(0.0, due - monotonic())
         try:
