@@ -17,6 +17,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet
 from tests.host.own_cgroups import IS_V2, OwnCgroups
+from tests.host.own_cgroups import MOUNT as OWN_MOUNT
 from tests.real_host.patience import wait_until
 from tests.real_host.runs import own_name
 from tests.verification.cgroup_trees import MOUNT, V1, tree_with
@@ -65,11 +66,15 @@ class ContainerCgroups(Protocol):
 
 
 class KernelCgroups:
-    """Real cgroups with a sleeping process each."""
+    """Real cgroups with a sleeping process each.
 
-    def __init__(self) -> None:
-        self.root = Path("/")
-        self.machine = read_machine(HostTree("/"))
+    Args:
+        root: The root of the host; `with_own_cgroups` makes others.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self.root = root
+        self.machine = read_machine(HostTree(root))
         self._own = OwnCgroups(own_name("races"))
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._own.make()
@@ -129,6 +134,20 @@ class KernelCgroups:
     def _folders(self, name: str) -> Iterator[Path]:
         files = (_CPUS,) if IS_V2 else (_CPUS, "cpu.shares", "freezer.state")
         return (self._own.folder(name, file) for file in files)
+
+
+def with_own_cgroups(root: Path, machine: str) -> Path:
+    """Write the sysfs of a machine, with the cgroups of this one; return its root.
+
+    So CPUs come and go without those of this machine.
+    """
+    write_tree(sysfs_files(parse_spec(machine)), root)
+    parts = [OWN_MOUNT] if IS_V2 else [OWN_MOUNT / "cpuset", OWN_MOUNT / "cpu"]
+    for part in parts:
+        link = root / part.relative_to("/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(part)
+    return root
 
 
 def _is_removed(folder: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import shutil
 from collections.abc import AsyncIterator, Mapping
@@ -29,6 +30,7 @@ from tests.running.container_cgroups import (
     ContainerCgroups,
     FolderCgroups,
     KernelCgroups,
+    with_own_cgroups,
 )
 from tests.running.race_daemon import RaceDaemon
 from tests.waiting import until
@@ -47,6 +49,10 @@ AT_ONCE: Final = 1.0
 LONG: Final = 60.0  # seconds until there is a decision
 
 PLAIN: Final = "1s1n8c1t memory=64Gi"
+CPUS: Final = len(os.sched_getaffinity(0))
+OWN: Final = f"1s1n{CPUS}c1t memory=64Gi"
+"""As many CPUs as there are here; cgroups of the kernel have no others."""
+
 COLD: Final = {
     "cold-start.resource-policy.nri.io/pod": "duration: 1s",
     "memory-type.resource-policy.nri.io/pod": "dram,pmem",
@@ -139,18 +145,18 @@ async def running(
             cgroups.close()
 
 
-def kernel() -> KernelCgroups:
+def kernel(root: Path = Path("/")) -> KernelCgroups:
     try:
-        cgroups = KernelCgroups()
+        cgroups = KernelCgroups(root)
     except OSError as reason:
         pytest.skip(f"no cgroup can be made: {reason}")
-    if len(cgroups.machine.online) == 1:
+    if CPUS == 1:
         cgroups.close()
         pytest.skip("one CPU cannot be divided")
     return cgroups
 
 
-def become(spec: str, cgroups: FolderCgroups, new: Path) -> None:
+def become(spec: str, cgroups: ContainerCgroups, new: Path) -> None:
     """Have CPUs come and go."""
     write_tree(sysfs_files(parse_spec(spec)), new)
     shutil.copytree(new, cgroups.root, symlinks=True, dirs_exist_ok=True)
@@ -178,6 +184,30 @@ async def test_a_repair_of_drift(tmp_path: Path, level: NriLevel) -> None:
         await node.in_force()
         # Once it is repaired, because the write was noticed at once.
         await node.logged("container.drifted")
+
+
+async def test_a_cpu_that_comes_and_goes_is_in_the_kernel_s_cgroup(
+    tmp_path: Path, level: NriLevel
+) -> None:
+    last = CPUS - 1
+    if os.sched_getaffinity(0) != set(range(CPUS)):
+        pytest.skip("CPUs of this machine are left out")
+    cgroups = kernel(with_own_cgroups(tmp_path / "host", f"{OWN} offline={last}"))
+    found = []
+    async with running(tmp_path, cgroups, level) as node:
+        await node.run()
+        for step, spec in enumerate((OWN, f"{OWN} offline={last}")):
+            before = await node.decided()
+            become(spec, cgroups, tmp_path / f"new{step}")
+            await node.decided_again(before)
+            await node.in_force()
+            found.append(cgroups.cpus("web"))
+
+    with_last, without = found
+    assert with_last is not None
+    assert without is not None
+    assert last in with_last
+    assert last not in without
 
 
 async def test_a_cpu_that_comes_online(tmp_path: Path, level: NriLevel) -> None:
