@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import attrs
@@ -14,7 +14,9 @@ from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.app.running.partitions import Partitions
 from nri_resmgr.app.running.parts import DeliveryParts
-from nri_resmgr.host.cgroups.partitions import PartitionWriter
+from nri_resmgr.app.running.units import UnitProperties
+from nri_resmgr.host.cgroups.partitions import PartitionJournal, PartitionWriter
+from nri_resmgr.host.knobs.files import WritableTree
 from nri_resmgr.policies import parse_config
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.stub.model import LinuxContainer
@@ -24,6 +26,7 @@ from nri_resmgr.values import CpuSet
 from nri_resmgr.values.cpu_weights import weight_for
 from tests.app.node import SAFE, asking_for, config
 from tests.host.partition_kernel import TOP, PartitionKernel
+from tests.running.node import SHORT
 
 IDENTITY = "90-resource-policy"
 BY_PARTITION = "{reservedResources: {cpu: 1}, exclusivity: partition}"
@@ -59,9 +62,9 @@ class PartitionNode:
             await self.runtime.run_pod(
                 Pod(id=pod, name=name, namespace=namespace, annotations=annotations)
             )
-        path = f"/k/{pod}/{name}"
-        if self.kernel.target(f"{TOP}/k/{pod}") is None:
-            self.kernel.make(f"k/{pod}")
+        if self.kernel.target(f"{TOP}/{self.pod_folder(pod)}") is None:
+            self.kernel.make(self.pod_folder(pod))
+        path = self.cgroups_path(name, pod)
         linux = LinuxContainer(resources=asking_for(cpus), cgroups_path=path)
         container = Container(id=name, name=name, linux=linux)
         created = await self.runtime.create_container(pod, container)
@@ -72,7 +75,7 @@ class PartitionNode:
 
     def _follow(self, name: str) -> None:
         """Write a container's cgroup as its runtime does after an update."""
-        path = f"{TOP}/k/{self.pods[name]}/{name}/cpuset.cpus"
+        path = f"{TOP}/{self.folder(name, self.pods[name])}/cpuset.cpus"
         if self.kernel.read(path) is not None:
             self.kernel.write(path, str(self.recorded(name)))
 
@@ -110,7 +113,15 @@ class PartitionNode:
 
     def folder(self, name: str, pod: str = "") -> str:
         """Return the cgroup of a container below the top."""
-        return f"k/{pod or f'pod-{name}'}/{name}"
+        return f"{self.pod_folder(pod or f'pod-{name}')}/{name}"
+
+    def pod_folder(self, pod: str) -> str:
+        """Return the cgroup of a pod below the top."""
+        return f"k/{pod}"
+
+    def cgroups_path(self, name: str, pod: str) -> str:
+        """Return the path of a container's cgroup, as in its OCI spec."""
+        return f"/{self.folder(name, pod)}"
 
     def inner_folder(self, name: str) -> str:
         """Return the cgroup below the scope of a container that crun has started."""
@@ -142,25 +153,80 @@ class PartitionNode:
         return self.kernel.read(f"{TOP}/{folder}/cpuset.cpus.partition") or ""
 
 
+class SystemdPartitionNode(PartitionNode):
+    """The same with the cgroup driver ``systemd``."""
+
+    def folder(self, name: str, pod: str = "") -> str:
+        """See `PartitionNode.folder`."""
+        return f"{self.pod_folder(pod or f'pod-{name}')}/cri-{name}.scope"
+
+    def pod_folder(self, pod: str) -> str:
+        """See `PartitionNode.pod_folder`."""
+        return f"k.slice/{_slice_of(pod)}"
+
+    def cgroups_path(self, name: str, pod: str) -> str:
+        """See `PartitionNode.cgroups_path`."""
+        return f"{_slice_of(pod)}:cri:{name}"
+
+
+def _slice_of(pod: str) -> str:
+    # A dash is a level.
+    return f"k-{pod.replace('-', '_')}.slice"
+
+
+@asynccontextmanager
+async def systemd_partition_node(
+    folder: Path, bus: str
+) -> AsyncIterator[SystemdPartitionNode]:
+    """Start a runtime with the cgroup driver ``systemd``, whose bus has an address."""
+    host = PartitionKernel(CpuSet.parse("0-7"), ("system.slice", "k.slice"))
+    text = config(BY_PARTITION)
+    units = UnitProperties(host, bus, SHORT, SHORT)
+    async with (
+        Runtime(folder, SAFE) as runtime,
+        partition_plugin(runtime, host, text, units) as (plugin, delivery),
+    ):
+        yield SystemdPartitionNode(runtime, plugin, delivery, host)
+
+
 @asynccontextmanager
 async def partition_node(
     folder: Path, document: str = "", kernel: PartitionKernel | None = None
 ) -> AsyncIterator[PartitionNode]:
     """Start a runtime, and the plugin in this process."""
     host = kernel or PartitionKernel(CpuSet.parse("0-7"), ("system.slice", "k"))
+    text = document or config(BY_PARTITION)
+    async with (
+        Runtime(folder, SAFE) as runtime,
+        partition_plugin(runtime, host, text) as (plugin, delivery),
+    ):
+        yield PartitionNode(runtime, plugin, delivery, host)
+
+
+@asynccontextmanager
+async def partition_plugin(
+    runtime: Runtime,
+    tree: WritableTree,
+    document: str,
+    units: UnitProperties | None = None,
+    journal: PartitionJournal | None = None,
+) -> AsyncIterator[tuple[ResourcePolicy, ByCgroup]]:
+    """Start the plugin on a host whose kernel has partitions."""
     plugin = ResourcePolicy(
-        parse_spec("1s1n8c1t"),
-        parse_config(document or config(BY_PARTITION)),
-        plugin_options=PluginOptions(),
+        parse_spec("1s1n8c1t"), parse_config(document), plugin_options=PluginOptions()
     )
-    async with Runtime(folder, SAFE) as runtime:
-        partitions = Partitions(plugin, host, lambda: PartitionWriter(host, None))
-        delivery = ByCgroup(plugin, host, DeliveryParts(partitions))
-        plugin.use_delivery(delivery)
-        writing = asyncio.gather(delivery.run(), delivery.memory_nodes.run())
-        try:
-            async with running_plugin(runtime, plugin, IDENTITY) as stub:
-                plugin.use_update_sender(stub.updates)
-                yield PartitionNode(runtime, plugin, delivery, host)
-        finally:
-            writing.cancel()
+    partitions = Partitions(plugin, tree, lambda: PartitionWriter(tree, journal))
+    delivery = ByCgroup(plugin, tree, DeliveryParts(partitions, units))
+    plugin.use_delivery(delivery)
+    runs = [delivery.run(), delivery.memory_nodes.run()]
+    if units:
+        runs.append(units.run(delivery))
+    writing = asyncio.gather(*runs, return_exceptions=True)
+    try:
+        async with running_plugin(runtime, plugin, IDENTITY) as stub:
+            plugin.use_update_sender(stub.updates)
+            yield plugin, delivery
+    finally:
+        writing.cancel()
+        with suppress(asyncio.CancelledError):
+            await writing

@@ -9,9 +9,24 @@ from typing import Final
 
 import pytest
 
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
+from nri_resmgr.policies import parse_config
 from nri_resmgr.values import CpuSet
-from tests.app.node import UNSAFE
-from tests.running.node import CgroupNode, NodeExtras, cgroup_node, cpus, decided
+from tests.app.node import UNSAFE, config
+from tests.host.partition_kernel import TOP
+from tests.running.node import (
+    SHORT,
+    CgroupNode,
+    NodeExtras,
+    cgroup_node,
+    cpus,
+    decided,
+)
+from tests.running.partition_node import (
+    BY_CPUSET,
+    PartitionNode,
+    systemd_partition_node,
+)
 from tests.running.systemd_double import Bus, SystemdDouble, bus_below, systemd_on
 from tests.waiting import until
 
@@ -107,3 +122,71 @@ async def test_a_reload_before_units_are_set_brings_nothing_back(
         assert are_back
         assert are_as_decided(node)
         assert rewritten == len(SHARED)
+
+
+async def run_with_partition(node: PartitionNode) -> dict[str, str]:
+    """Run containers, one with a partition; return the CPUs that their units have."""
+    for name in SHARED:
+        await node.run(name, 0.5)
+    await node.run("exclusive", 2)
+    return {name: str(node.recorded(name)) for name in (*SHARED, "exclusive")}
+
+
+def reload_partitions(node: PartitionNode, units: Mapping[str, str]) -> None:
+    """Write the CPUs of units into their cgroups, as systemd does."""
+    for name, text in units.items():
+        node.kernel.write(f"{TOP}/{node.folder(name)}/cpuset.cpus", text)
+
+
+def has_exclusive_cpus(node: PartitionNode) -> bool:
+    """Return whether all have what was decided, and one of them is alone."""
+    own = node.effective("exclusive")
+    return own == node.decided("exclusive") and all(
+        node.effective(name) == node.decided(name)
+        and node.effective(name).isdisjoint(own)
+        for name in SHARED
+    )
+
+
+async def test_a_reload_leaves_partitions_in_force(tmp_path: Path, bus: Bus) -> None:
+    async with (
+        systemd_on(bus) as systemd,
+        systemd_partition_node(tmp_path, bus.address) as node,
+    ):
+        units = await run_with_partition(node)
+        wide = [CpuSet.parse(units[name]) for name in SHARED]
+        before = node.state("exclusive"), has_exclusive_cpus(node)
+        node.kernel.writes.clear()
+        reload_partitions(node, units)
+        written = list(node.kernel.writes)
+        node.partitions.demand()  # as at a change that the kernel reports
+        node.delivery.send(SHARED)
+        await until(lambda: not node.delivery.pending())
+        await asyncio.sleep(4 * SHORT)  # in which a call would come
+
+        # systemd has the CPUs of the partition for the others, too.
+        assert all(one & node.effective("exclusive") for one in wide)
+        assert before == (node.state("exclusive"), has_exclusive_cpus(node))
+        assert before == ("root", True)
+        assert node.kernel.writes == written
+        assert systemd.calls == []
+
+
+async def test_a_reload_after_a_partition_has_ended_brings_nothing_back(
+    tmp_path: Path, bus: Bus
+) -> None:
+    async with (
+        systemd_on(bus) as systemd,
+        systemd_partition_node(tmp_path, bus.address) as node,
+    ):
+        units = await run_with_partition(node)
+        reconfigure(node.plugin, parse_config(config(BY_CPUSET)))
+        await until(lambda: node.state("exclusive") == "member")
+        await until(lambda: all(in_unit(systemd, name) for name in SHARED))
+        ended = has_exclusive_cpus(node)
+        last = {name: in_unit(systemd, name)[-1] for name in SHARED}
+        reload_partitions(node, units | last)
+
+        assert ended
+        assert all(last[name] != units[name] for name in SHARED)
+        assert has_exclusive_cpus(node)
