@@ -7,7 +7,7 @@ import enum
 import itertools
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -37,6 +37,8 @@ _ROUND: Final = 250  # events between two pauses, at most
 _AT_ONCE: Final = 4  # requests of the kubelet
 _LIVING: Final = 20  # containers
 _LAG: Final = 0.3  # seconds
+_KILLS: Final = 40  # at most, until one lies between two writes
+_SERIES: Final = 0.5  # seconds until a series of writes begins, at most
 _OVERWRITES: Final = 4  # in a round, and at its end another one of each
 _RECORDED: Final = 30.0  # seconds; records have no haste
 
@@ -77,6 +79,8 @@ class Tally:
         starts: Exclusive containers that were alone on their CPUs at their start.
         refused: Creations that the daemon refused.
         kills: Kills of the daemon.
+        cuts: Kills after which some containers had left the CPUs of a new exclusive
+            one, and others had not: they lay between two writes.
         worst: Seconds until the laws held, at most, by weather.
         sizes: Of the last daemon at the pauses.
     """
@@ -85,6 +89,7 @@ class Tally:
     starts: int = 0
     refused: int = 0
     kills: int = 0
+    cuts: int = 0
     worst: dict[Weather, float] = attrs.field(factory=dict)
     sizes: list[ProcessSize] = attrs.field(factory=list)
 
@@ -97,6 +102,18 @@ class Tally:
             or last.resident > _GROWTH * first.resident
         )
         return f"{first} to {last}" if has_leaks else ""
+
+
+@attrs.frozen
+class Leaving:
+    """A series of writes, by which containers leave the CPUs of a new one.
+
+    Attributes:
+        containers: Numbers of changes of their records when it begins.
+    """
+
+    cpus: CpuSet
+    containers: Mapping[str, int]
 
 
 class Races:
@@ -129,28 +146,42 @@ class Races:
         self._is_over = False
         self._fails_after_kill = ""
         self._length = _ROUND
+        self._needs_cut = False
 
-    async def run(self, events: int) -> None:
+    async def run(self, events: int, *, needs_cut: bool) -> None:
         """Make so many events or some more, with pauses in which all laws must hold.
+
+        Args:
+            events: Their number.
+            needs_cut: Whether to go on until a kill lay between two writes.
 
         Raises:
             AssertionError: One does not.
         """
+        self._needs_cut = needs_cut
         # The daemon is killed among containers, and not in the last rounds.
         kinds = [Weather.KUBELET, Weather.KILL, Weather.LAG, Weather.CALM]
         self._length = min(_ROUND, events // len(Weather))
         # Among few events there may be no exclusive container to look at.
-        while self.tally.events < events or not self.tally.starts:
+        while self.tally.events < events or not self.tally.starts or self._lacks_cut:
             if not kinds:
                 kinds = [*Weather, Weather.KILL]
                 self._choose.shuffle(kinds)
             # The last rounds have one daemon, whose size is compared.
             is_late = self.tally.events > 0.7 * events
             weather = kinds.pop()
-            if weather is Weather.KILL and is_late:
+            if weather is Weather.KILL and is_late and not self._lacks_cut:
                 continue
             await self._round(weather)
+            if weather is Weather.KILL and self._lacks_cut:
+                assert self.tally.kills < _KILLS, self.tally
+                kinds.append(weather)
         await self._record_follows()
+
+    @property
+    def _lacks_cut(self) -> bool:
+        """True if a kill between two writes is still to come."""
+        return self._needs_cut and not self.tally.cuts
 
     async def _round(self, weather: Weather) -> None:
         end = self.tally.events + self._length
@@ -286,13 +317,20 @@ class Races:
         # runtime's record, and only a comparison finds it.
         fails = not self.tally.kills or self._choose.random() < 0.5
         least = 0.002 if fails else 0.0  # until some of it is written
+        # A delay rarely hits a series, which is short.
+        sees = not self.tally.cuts or self._choose.random() < 0.5
+        series: list[Leaving] = []
 
         def kill_soon(name: str) -> None:
             if name.startswith("g") and not created.is_set():
                 self._fails_after_kill = name if fails else ""
+                series.append(self._leaving(name))
                 loop = asyncio.get_running_loop()
-                delay = least + 0.004 * self._choose.random()
-                loop.call_later(delay, self._daemon.send_kill)
+                if sees:
+                    loop.call_soon(self._kill_at_first_write, series[0])
+                else:
+                    delay = least + 0.004 * self._choose.random()
+                    loop.call_later(delay, self._daemon.send_kill)
                 created.set()
 
         await asyncio.sleep(0.2 * self._choose.random())
@@ -310,9 +348,42 @@ class Races:
         self._is_over = until == "kill"
         await self._daemon.kill()
         self.tally.kills += 1
+        self.tally.cuts += any(self._is_cut(one) for one in series)
         await asyncio.sleep(0.3 * self._choose.random())
         self._is_over = until != "end"
         await self._daemon.start()
+
+    def _leaving(self, name: str) -> Leaving:
+        """Return the containers that have to leave the CPUs of a created one."""
+        own = CpuSet.parse(self._recorded(name))
+        found = {
+            key: self._world.changes.get(key, 0)
+            for key, cpus in self._world.living().items()
+            if cpus & own
+        }
+        return Leaving(own, found)
+
+    def _kill_at_first_write(self, series: Leaving) -> None:
+        """Kill the daemon once one container has left; nothing else runs until then."""
+        end = time.monotonic() + patience(_SERIES)
+        while time.monotonic() < end:
+            for key in series.containers:
+                cpus = self._cgroups.cpus(key)
+                if cpus is not None and cpus and not cpus & series.cpus:
+                    self._daemon.send_kill()
+                    return
+        self._daemon.send_kill()
+
+    def _is_cut(self, series: Leaving) -> bool:
+        """Return whether some have left by a write of the daemon, and some have not."""
+        living = self._world.living()
+        left = {
+            not living[key] & series.cpus
+            for key, changes in series.containers.items()
+            # Of others a request has changed the CPUs meanwhile.
+            if key in living and self._world.changes.get(key, 0) == changes
+        }
+        return len(left) > 1
 
     def _any(self, kind: str = "") -> str | None:
         names = [
@@ -438,9 +509,14 @@ def _check_alone(sight: StartSight, own: CpuSet) -> None:
 
 
 async def run_races(
-    folder: Path, cgroups: ContainerCgroups, seed: int, events: int
+    folder: Path,
+    cgroups: ContainerCgroups,
+    seed: int,
+    events: int,
+    *,
+    needs_cut: bool = False,
 ) -> Tally:
-    """Start a runtime and the daemon, and make so many events.
+    """Start a runtime and the daemon, and make so many events; see `Races.run`.
 
     Raises:
         AssertionError: A law does not hold.
@@ -458,7 +534,7 @@ async def run_races(
     async with runtime:
         try:
             await daemon.start()
-            await node.run(events)
+            await node.run(events, needs_cut=needs_cut)
         finally:
             await daemon.kill()
             cgroups.close()

@@ -13,7 +13,7 @@ from tests.running.container_cgroups import (
     FolderCgroups,
     KernelCgroups,
 )
-from tests.running.races import run_races
+from tests.running.races import Tally, run_races
 
 pytestmark = [pytest.mark.process, pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -31,14 +31,21 @@ async def test_laws_hold_on_this_kernel(tmp_path: Path) -> None:
 
 
 async def test_laws_hold_on_a_larger_machine(tmp_path: Path) -> None:
-    await check(tmp_path, FolderCgroups(tmp_path, "2s2n4c2t memory=64Gi"))
+    cgroups = FolderCgroups(tmp_path, "2s2n4c2t memory=64Gi")
+    tally = await check(tmp_path, cgroups, needs_cut=True)
+
+    assert tally.cuts
 
 
-async def check(folder: Path, cgroups: ContainerCgroups) -> None:
+async def check(
+    folder: Path, cgroups: ContainerCgroups, *, needs_cut: bool = False
+) -> Tally:
     seed = random.SystemRandom().randrange(10_000)
     print(f"seed {seed}")
-    tally = await run_races(folder, cgroups, seed, EVENTS)
+    tally = await run_races(folder, cgroups, seed, EVENTS, needs_cut=needs_cut)
+    print(tally)
 
     assert tally.starts
     assert tally.kills
     assert tally.leaks() == ""
+    return tally
