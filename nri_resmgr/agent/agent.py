@@ -14,13 +14,16 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.agent.adjustments import AdjustmentsWatch, text_of, write_status
+from nri_resmgr.agent.adjustment_pace import AdjustmentPace
+from nri_resmgr.agent.adjustment_status import AdjustmentReporter
+from nri_resmgr.agent.adjustments import AdjustmentsWatch, text_of
 from nri_resmgr.agent.api import EVENTS, ApiClient, ApiError, Ref
 from nri_resmgr.agent.api.errors import Conflict, ObjectMissing
 from nri_resmgr.agent.choice import Chosen, ConfigObject, Waiting
 from nri_resmgr.agent.claims import ClaimHandOver, SliceReporter
 from nri_resmgr.agent.configuration import ConfigScope, ConfigurationWatch
 from nri_resmgr.agent.daemon_link import DaemonLink
+from nri_resmgr.agent.daemon_state import JudgedAdjustments
 from nri_resmgr.agent.metrics import (
     DAEMON,
     EVENTS_DROPPED,
@@ -96,10 +99,17 @@ class Agent:
     Args:
         api: The client of the API server.
         options: Settings.
+        chance: Returns random numbers from 0 to 1, by which nodes spread reports.
     """
 
-    def __init__(self, api: ApiClient, options: AgentOptions) -> None:
+    def __init__(
+        self,
+        api: ApiClient,
+        options: AgentOptions,
+        chance: Callable[[], float] = random,
+    ) -> None:
         self._api = api
+        self._chance = chance
         self._options = options
         self._spool = SpoolFolder(options.spool)
         self._choice_changed = asyncio.Event()
@@ -143,6 +153,8 @@ class Agent:
             self._slice_changed,
         )
         self._pace = ReportPace(self._watch.own_name, monotonic())
+        self._adjustment_pace = AdjustmentPace(options.node)
+        self._judged: JudgedAdjustments | None = None  # also while no daemon answers
         self._topology = TopologyPublisher(
             api,
             options.node,
@@ -266,7 +278,7 @@ class Agent:
             await self._choice_changed.wait()
             self._choice_changed.clear()
             choice, pause = self._watch.choice, 0.0
-            self._pace.chosen(choice, monotonic(), random())  # noqa: S311 - spread, no secret
+            self._pace.chosen(choice, monotonic(), self._chance())
             match choice:
                 case Chosen(config):
                     self._hand(config)
@@ -306,6 +318,8 @@ class Agent:
             await self._adjustments_changed.wait()
             self._adjustments_changed.clear()
             found = self._adjustments.found or {}
+            # Before the daemon can judge them.
+            self._adjustment_pace.seen(found.values(), monotonic(), self._chance())
             header = SpoolHeader(kind="AdjustmentList", node=self._options.node)
             try:
                 is_new = self._spool.write(ADJUSTMENTS, header, text_of(found))
@@ -321,23 +335,24 @@ class Agent:
             await asyncio.sleep(HAND_OVER_PAUSE)
 
     async def _report_adjustments(self) -> None:
-        async def write() -> float:
-            verdicts = self._daemon.verdicts
-            judged = verdicts.adjustments if verdicts else None
-            found = self._adjustments.found
-            if judged is not None and found is not None:
-                node = self._options.node
-                await write_status(self._api, found, judged.objects, node)
-            return 0.0
+        reporter = AdjustmentReporter(self._api, self._options.node)
+
+        async def write(facts: Facts) -> float:
+            judged, found = facts.adjustments, self._adjustments.found
+            if judged is None or found is None or self._daemon.verdicts is None:
+                return 0.0
+            return await reporter.write(found, judged.objects)
 
         what = "the status of adjustments"
-        await keep_written(self._api, what, write, self._adjustments_judged)
+        in_time = self._in_time(write, with_adjustments=True)
+        await keep_written(self._api, what, in_time, self._adjustments_judged)
 
     def _state_changed(self) -> None:
         if self._verdict().outcome is not Outcome.PENDING:
             self._daemon.verdict_came()
         if self._daemon.verdicts is not None:
             self._counters.note(self._daemon.verdicts)
+            self._judged = self._daemon.verdicts.adjustments or self._judged
         self._adjustments_judged.set()
         self._claims_changed.set()
         self._slice_changed.set()
@@ -375,6 +390,7 @@ class Agent:
             state=self._daemon.state,
             why_no_state=self._daemon.why,
             publication=self._topology.publication,
+            adjustments=self._judged,
         )
 
     async def _report_slice(self) -> None:
@@ -396,7 +412,8 @@ class Agent:
             return await reporter.write(facts, self._node_uid())
 
         what = "the status of the node"
-        await keep_written(self._api, what, self._in_time(write), self._node_changed)
+        in_time = self._in_time(write, with_adjustments=True)
+        await keep_written(self._api, what, in_time, self._node_changed)
 
     async def _report_object(self) -> None:
         source = self._options.scope.source
@@ -422,13 +439,19 @@ class Agent:
         await keep_written(self._api, what, write, self._capacity_changed)
 
     def _in_time(
-        self, write: Callable[[Facts], Awaitable[float]]
+        self,
+        write: Callable[[Facts], Awaitable[float]],
+        *,
+        with_adjustments: bool = False,
     ) -> Callable[[], Awaitable[float]]:
         """Return a call of *write* that waits until a report is due."""
 
         async def write_if_due() -> float:
-            facts = self._facts()
-            return self._pace.rest(facts, monotonic()) or await write(facts)
+            facts, now = self._facts(), monotonic()
+            rest = self._pace.rest(facts, now)
+            if with_adjustments:
+                rest = max(rest, self._adjustment_pace.rest(now))
+            return rest or await write(facts)
 
         return write_if_due
 

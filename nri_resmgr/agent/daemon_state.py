@@ -221,11 +221,13 @@ class JudgedAdjustments(msgspec.Struct, frozen=True):
     Attributes:
         digest: Of their text.
         objects: Each of them.
+        errors: Of all, by the same keys as those of each.
         problem: Why the present file cannot be read.
     """
 
     digest: str = ""
     objects: tuple[JudgedAdjustment, ...] = ()
+    errors: dict[str, str] = {}
     problem: str = ""
 
 

@@ -5,7 +5,7 @@ Conditions, in the order in which they are read: ``Ready`` is the sum of the oth
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -16,7 +16,7 @@ from nri_resmgr.agent.conditions import (
     conditions_in,
     render_conditions,
 )
-from nri_resmgr.agent.daemon_state import DaemonState
+from nri_resmgr.agent.daemon_state import DaemonState, JudgedAdjustments
 from nri_resmgr.agent.publication import Publication
 from nri_resmgr.agent.verdict import Outcome, Verdict
 from nri_resmgr.values import CpuSet
@@ -38,6 +38,7 @@ class Facts(msgspec.Struct, frozen=True):
         why_no_state: Why it does not answer.
         publication: Whether schedulers can read what the node can grant; None where
             that is not asked for.
+        adjustments: The daemon's last verdict on adjustments; None before the first.
     """
 
     choice: Choice
@@ -46,6 +47,7 @@ class Facts(msgspec.Struct, frozen=True):
     state: DaemonState | None
     why_no_state: str = ""
     publication: Publication | None = None
+    adjustments: JudgedAdjustments | None = None
 
 
 def node_status(
@@ -76,6 +78,7 @@ def conditions_of(facts: Facts) -> list[Condition]:
         _kubelet(facts.state, facts.why_no_state),
         _drift(facts.state),
     ]
+    others += _adjusted(facts)
     if (found := facts.publication) is not None:
         kind = "TopologyPublished"
         others.append(Condition(kind, found.is_published, found.reason, found.why))
@@ -166,6 +169,25 @@ def _judged(kind: str, facts: Facts) -> Condition:
         case _:
             why = verdict.why or facts.why_no_state
             return Condition(kind, None, "Pending", why or "not judged yet")
+
+
+def _adjusted(facts: Facts) -> Iterator[Condition]:
+    """Yield the condition of adjustments, where any is for the node."""
+    if (judged := facts.adjustments) is None:
+        return
+    ours = [one.object.name for one in judged.objects if one.verdict != "ignored"]
+    if not ours and not judged.errors and not judged.problem:
+        return
+    kind = "AdjustmentsApplied"
+    errors = "; ".join(f"{key}: {why}" for key, why in judged.errors.items())
+    if facts.state is None:
+        yield Condition(kind, None, "DaemonUnreachable", facts.why_no_state)
+    elif judged.problem:
+        yield Condition(kind, False, "NotRead", judged.problem)
+    elif errors:
+        yield Condition(kind, False, "Rejected", errors)
+    else:
+        yield Condition(kind, True, "Accepted", f"in force: {', '.join(ours)}")
 
 
 def _connected(state: DaemonState | None, why: str) -> Condition:

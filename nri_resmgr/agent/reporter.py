@@ -10,7 +10,7 @@ from typing import Final
 
 from nri_resmgr.agent.api import ApiClient, ApiError, ApiObject, Ref, Resource
 from nri_resmgr.agent.api.errors import Conflict, KindMissing, ObjectMissing
-from nri_resmgr.agent.api.pace import LAST, Backoff
+from nri_resmgr.agent.api.pace import Backoff
 from nri_resmgr.agent.choice import ConfigObject
 from nri_resmgr.agent.node_report import Facts, node_status
 from nri_resmgr.agent.object_status import (
@@ -21,6 +21,7 @@ from nri_resmgr.agent.object_status import (
     own_status,
     patch_of,
 )
+from nri_resmgr.agent.outrun import Outrun
 from nri_resmgr.agent.verdict import Verdict
 from nri_resmgr.log import Logger
 from nri_resmgr.values.documents import JsonObject
@@ -39,8 +40,6 @@ COUNTS_PAUSE: Final = 30.0
 of that more, at random, so that nodes do not write together."""
 
 _SOON: Final = 0.2  # seconds in which several changes are one write
-_AGAIN: Final = 10.0
-"""Seconds at most, after a write that another one had outrun; doubled each time."""
 
 
 def now_text() -> str:
@@ -136,8 +135,7 @@ class ObjectReporter:
         self._resources = {one.kind: one for one in resources}
         self._config: ConfigObject | None = None  # the one that has our entry
         self._settled: object = None
-        self._outrun = 0  # times in a row
-        self._not_before = 0.0  # on the event loop's clock
+        self._outrun = Outrun()
         self._chance = chance
 
     async def write(self, facts: Facts) -> float:
@@ -159,19 +157,16 @@ class ObjectReporter:
         if entry is None or settled == self._settled:
             return 0.0
         now = asyncio.get_running_loop().time()
-        if config.name != self._own_name and now < self._not_before:
-            return self._not_before - now  # whatever changes meanwhile
+        if config.name != self._own_name and (rest := self._outrun.rest(now)):
+            return rest
         try:
             if await self._has(config, entry, facts.verdict):
                 self._config = config
         except Conflict:
             # Another node wrote at the same moment: there may be no room any more.
-            end = min(_AGAIN * 2.0 ** min(self._outrun, 8), LAST)
-            self._outrun += 1
-            pause = self._chance() * end
-            self._not_before = now + pause
-            return pause
-        self._settled, self._outrun = settled, 0
+            return self._outrun.happened(now, self._chance())
+        self._settled = settled
+        self._outrun.reset()
         return 0.0
 
     async def _has(

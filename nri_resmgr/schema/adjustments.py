@@ -81,7 +81,7 @@ _STATUS: Final[JsonObject] = {
     "properties": {
         "nodes": {
             "type": "object",
-            "description": "By node.",
+            "description": "By node; of an object for many nodes, of the first ones.",
             "additionalProperties": {
                 "type": "object",
                 "properties": {

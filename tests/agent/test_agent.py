@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import random
 
 import attrs
 import pytest
@@ -20,7 +21,10 @@ from nri_resmgr.agent.configuration import (
     ConfigSource,
     custom_resources,
 )
+from nri_resmgr.agent.object_status import MOST_NODES
+from nri_resmgr.control.client import Client
 from nri_resmgr.spool import CONFIGURATION, decode
+from tests.agent.adjusted import KIND, PATH, adjustment, entries_of
 from tests.agent.fake_api_server import FakeApiServer, Json
 from tests.daemon.test_control import ask, at_work, socket_in
 from tests.waiting import until
@@ -94,7 +98,10 @@ class Cluster:
 
 @asynccontextmanager
 async def agent_of(
-    cluster: Cluster, access: Access, source: ConfigSource
+    cluster: Cluster,
+    access: Access,
+    source: ConfigSource,
+    chance: Callable[[], float] = random,
 ) -> AsyncIterator[None]:
     """Run an agent in this process."""
     options = AgentOptions(
@@ -103,7 +110,7 @@ async def agent_of(
         control_socket=str(socket_in(cluster.folder)),
     )
     async with ApiClient.open(access) as api:
-        task = asyncio.create_task(Agent(api, options).run())
+        task = asyncio.create_task(Agent(api, options, chance).run())
         try:
             yield
         finally:
@@ -259,6 +266,74 @@ async def test_a_refusal_is_an_event_on_the_pod(
         await until(lambda: cluster.condition("Ready")[0] == "True")
         await asyncio.sleep(2.0)
     assert len(cluster.events()) == 1
+
+
+async def test_adjustments_are_reported_in_them_and_by_the_node(
+    cluster: Cluster, access: Access
+) -> None:
+    amounts = {"requests": {"cpu": "3"}, "limits": {"cpu": "2"}}
+    why = "$.spec.resources.requests.cpu: exceeds $.spec.resources.limits.cpu"
+    full, room = entries_of(MOST_NODES), entries_of(MOST_NODES - 1)
+    cluster.server.kinds.add(KIND)
+    cluster.server.put(PATH, adjustment("full", entries=full, resources=amounts))
+    cluster.server.put(PATH, adjustment("room", entries=room))
+
+    def entries(name: str) -> Json:
+        body = cluster.server.objects[KIND, NAMESPACE, name]
+        found: Json = body["status"]["nodes"]
+        return found
+
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("AdjustmentsApplied")[1] == "Rejected")
+        await until(lambda: NODE in entries("room"))
+
+        ignored = entries("room")[NODE]["errors"]["request"]
+        assert "the whole update is ignored because of full" in ignored
+        assert f"full: {why}" in cluster.condition("AdjustmentsApplied")[2]
+        # It came first, and had no room.
+        assert entries("full") == full
+
+        for name in ("full", "room"):
+            cluster.server.remove(PATH, name)
+        await until(lambda: not cluster.condition("AdjustmentsApplied")[0])
+
+
+async def test_a_node_waits_before_it_reports_an_adjustment_for_all_nodes(
+    cluster: Cluster, access: Access
+) -> None:
+    def entry(name: str) -> object:
+        body = cluster.server.objects[KIND, NAMESPACE, name]
+        return body.get("status", {}).get("nodes", {}).get(NODE)
+
+    def for_no_container(name: str, nodes: list[str]) -> Json:
+        none = {"key": "name", "operator": "In", "values": ["none"]}
+        found = adjustment(name)
+        found["spec"]["scope"] = [{"nodes": nodes, "containers": [none]}]
+        return found
+
+    def judged() -> list[str]:
+        found = Client(str(socket_in(cluster.folder))).get("/v1/cluster")
+        return [one["object"]["name"] for one in found["adjustments"]["objects"]]
+
+    cluster.server.kinds.add(KIND)
+    async with agent_of(cluster, access, RESOURCES, lambda: 1.0):
+        await until(lambda: cluster.condition("ConfigurationApplied")[0] == "True")
+        cluster.server.put(PATH, for_no_container("mine", [NODE]))
+        await until(lambda: entry("mine") == {"errors": {}})
+        await until(lambda: cluster.condition("AdjustmentsApplied")[0] == "True")
+        cluster.server.put(PATH, for_no_container("wide", []))
+        async with asyncio.timeout(60):
+            while await asyncio.to_thread(judged) != ["mine", "wide"]:  # noqa: ASYNC110 - of a process
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(2.0)
+
+        # It is in force, and neither object says so yet.
+        assert entry("wide") is None
+        assert cluster.condition("AdjustmentsApplied")[2] == "in force: mine"
+        await until(lambda: entry("wide") == {"errors": {}})
+        await until(
+            lambda: cluster.condition("AdjustmentsApplied")[2] == "in force: mine, wide"
+        )
 
 
 async def test_nothing_is_written_without_a_change(

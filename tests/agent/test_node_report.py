@@ -17,6 +17,9 @@ from nri_resmgr.agent.daemon_state import (
     Cpus,
     Daemon,
     DaemonState,
+    JudgedAdjustment,
+    JudgedAdjustments,
+    JudgedObject,
     Manager,
     Runtime,
     Session,
@@ -191,6 +194,64 @@ def test_problems_beside_the_configuration_are_shown() -> None:
         ),
         ("Drift", True, "cgroups of 2 containers differ from what was decided"),
     ]
+
+
+HERE = JudgedAdjustment(JudgedObject("more"), "accepted")
+THERE = JudgedAdjustment(JudgedObject("there"), "ignored")
+REFUSED = {"web": "cache: conflicting adjustments for web:web: more,wide"}
+
+
+@pytest.mark.parametrize(
+    ("judged", "expected"),
+    [
+        pytest.param(None, None, id="not judged"),
+        pytest.param(JudgedAdjustments(), None, id="none"),
+        pytest.param(JudgedAdjustments(objects=(THERE,)), None, id="for other nodes"),
+        pytest.param(
+            JudgedAdjustments(objects=(HERE, THERE)),
+            (True, "Accepted", "in force: more"),
+            id="in force",
+        ),
+        pytest.param(
+            JudgedAdjustments(objects=(HERE, THERE), errors=REFUSED),
+            (False, "Rejected", f"web: {REFUSED['web']}"),
+            id="rejected",
+        ),
+        pytest.param(
+            # Of a container that has none any more: no room for what it had before.
+            JudgedAdjustments(objects=(THERE,), errors={"web": "no room"}),
+            (False, "Rejected", "web: no room"),
+            id="gone, and no room",
+        ),
+        pytest.param(
+            JudgedAdjustments(objects=(HERE,), problem="too large"),
+            (False, "NotRead", "too large"),
+            id="not read",
+        ),
+    ],
+)
+def test_the_own_object_of_a_node_has_the_verdict_on_adjustments(
+    judged: JudgedAdjustments | None, expected: tuple[bool, str, str] | None
+) -> None:
+    facts = msgspec.structs.replace(FACTS, adjustments=judged)
+    ready, *others = conditions_of(facts)
+    found = [one for one in others if one.kind == "AdjustmentsApplied"]
+    shown = [(one.is_true, one.reason, one.message) for one in found]
+
+    assert shown == ([] if expected is None else [expected])
+    assert ready.is_true is True
+
+
+def test_what_is_adjusted_is_unknown_while_the_daemon_does_not_answer() -> None:
+    judged = JudgedAdjustments(objects=(HERE,))
+    facts = msgspec.structs.replace(
+        FACTS, state=None, why_no_state="no socket", adjustments=judged
+    )
+    by_kind = {one.kind: one for one in conditions_of(facts)}
+    adjusted = by_kind["AdjustmentsApplied"]
+
+    assert (adjusted.is_true, adjusted.reason) == (None, "DaemonUnreachable")
+    assert adjusted.message == "no socket"
 
 
 def test_a_node_without_nri_says_so() -> None:

@@ -1,0 +1,136 @@
+"""The node's entries in the status of adjustments, written if they differ.
+
+The custom resource and its status are those of CRI Resource Manager, which has no
+status subresource: a status is a change of the object as any other, and all nodes see
+it. So entries are those of few nodes, as in an object that configures many of them; the
+node's own `NodeResourceManager` has the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from random import random
+
+from nri_resmgr.agent.adjustments import ADJUSTMENTS
+from nri_resmgr.agent.api import ApiClient, ApiError, ApiObject, Ref
+from nri_resmgr.agent.api.errors import Conflict, KindMissing, ObjectMissing
+from nri_resmgr.agent.daemon_state import JudgedAdjustment
+from nri_resmgr.agent.object_status import entries_in, may_write
+from nri_resmgr.agent.outrun import Outrun
+from nri_resmgr.values.documents import JsonObject
+
+
+def patch_of(
+    found: ApiObject, judged: JudgedAdjustment, node: str
+) -> JsonObject | None:
+    """Return the merge patch of an adjustment's status; None if it is right.
+
+    Args:
+        found: The adjustment as it was seen last.
+        judged: The daemon's verdict on it.
+        node: Name of the node.
+    """
+    present = entries_in(found.body.get("status")).get(node)
+    if judged.verdict == "ignored":
+        return None if present is None else {"status": {"nodes": {node: None}}}
+    errors = dict(judged.errors)
+    found_errors = present.get("errors") if isinstance(present, Mapping) else None
+    if found_errors == errors:
+        return None
+    # A merge patch adds keys: those that are gone have to be removed by name.
+    before = found_errors if isinstance(found_errors, Mapping) else {}
+    gone = dict.fromkeys(before.keys() - errors.keys())
+    return {"status": {"nodes": {node: {"errors": {**gone, **errors}}}}}
+
+
+class AdjustmentReporter:
+    """Keeps the node's entries in the status of adjustments.
+
+    Args:
+        api: The client.
+        node: Name of the node.
+        chance: Returns random numbers from 0 to 1.
+    """
+
+    def __init__(
+        self, api: ApiClient, node: str, chance: Callable[[], float] = random
+    ) -> None:
+        self._api = api
+        self._node = node
+        self._chance = chance
+        # By UID. The version on which the last write was based: the watch has not
+        # brought the next one yet.
+        self._based_on: dict[str, str] = {}
+        # Specification and verdict for which there was no room. They are not tried
+        # again when there is: all other nodes would do the same.
+        self._without_room: dict[str, object] = {}
+        self._outrun = Outrun()
+
+    async def write(
+        self, found: Mapping[str, ApiObject], judged: Iterable[JudgedAdjustment]
+    ) -> float:
+        """Write the entry in each adjustment whose entry differs.
+
+        Args:
+            found: The adjustments as they were seen last, by name.
+            judged: The daemon's verdicts.
+
+        Returns:
+            Seconds until it is to be tried again, 0 if it is not.
+
+        Raises:
+            ApiError: One could not be written; the others were tried.
+        """
+        self._keep_only({one.uid for one in found.values()})
+        failure: ApiError | None = None
+        pause = 0.0
+        for one in judged:
+            adjustment = found.get(one.object.name)
+            if adjustment is None or adjustment.uid != one.object.uid:
+                continue
+            try:
+                pause = max(pause, await self._write(adjustment, one))
+            except (ObjectMissing, KindMissing):
+                pass  # it is gone, and its status with it
+            except ApiError as error:
+                failure = error
+            await asyncio.sleep(0)
+        if failure is not None:
+            raise failure
+        return pause
+
+    async def _write(self, found: ApiObject, judged: JudgedAdjustment) -> float:
+        patch = patch_of(found, judged, self._node)
+        if patch is None or self._based_on.get(found.uid) == found.version:
+            return 0.0
+        entries = entries_in(found.body.get("status"))
+        is_new = self._node not in entries
+        now = asyncio.get_running_loop().time()
+        if is_new:
+            wanted = found.body.get("spec"), judged
+            if self._without_room.get(found.uid) == wanted:
+                return 0.0
+            if not may_write(entries, self._node):
+                self._without_room[found.uid] = wanted
+                return 0.0
+            if rest := self._outrun.rest(now):
+                return rest
+            # In the object as it was seen: others may add theirs now.
+            patch["metadata"] = {"resourceVersion": found.version}
+        ref = Ref(ADJUSTMENTS, found.name, found.namespace)
+        try:
+            await self._api.merge_patch(ref, patch)
+        except Conflict:
+            self._based_on[found.uid] = found.version
+            return self._outrun.happened(now, self._chance())
+        self._based_on[found.uid] = found.version
+        self._without_room.pop(found.uid, None)
+        if is_new:
+            self._outrun.reset()
+        return 0.0
+
+    def _keep_only(self, uids: set[str]) -> None:
+        for by_uid in (self._based_on, self._without_room):
+            for uid in by_uid.keys() - uids:
+                by_uid.pop(uid)
