@@ -233,6 +233,37 @@ MEANINGS: Final = {
             ),
         ),
     ),
+    "balloons-sample": BalloonsConfig(
+        warnings=(
+            (
+                "$.spec.idleCPUClass",
+                "no CPU class is defined, so no CPU settings are changed",
+            ),
+        ),
+        log=LogUse(
+            debug=(("app.configuration", True), ("app.observing.decision_log", True))
+        ),
+        reserved=Amount(1),
+        reserved_pool_namespaces=("kube-system",),
+        topology_balancing=True,
+        types=(
+            BalloonTypeConfig(
+                path="$.spec.balloonTypes[0]",
+                name="default",
+                namespaces=("default",),
+                min_cpus=1,
+                share_idle="system",
+                priority="normal",
+            ),
+        ),
+    ),
+    "topology-aware-sample": TopologyAwareConfig(
+        log=LogUse(source=True, headers=False),
+        instrumentation=InstrumentationUse(period=60.0, sampling="1"),
+        reserved=Amount(1),
+        reserved_pool_namespaces=("kube-system", "infrastructure", "observability"),
+        colocate_pods=True,
+    ),
     "as-stored-in-the-cluster": TopologyAwareConfig(
         reserved=Amount(1), pin_cpu=False, unlimited_burstable="numa"
     ),
