@@ -50,7 +50,7 @@ class AdjustmentPace:
         if self.rest(at) and spread <= self._spread:
             return
         self._spread = spread
-        self._until = max(self._until, at + chance * spread)
+        self._until = at + chance * spread
 
     def rest(self, at: float) -> float:
         """Return the seconds for which nothing is to be reported yet."""

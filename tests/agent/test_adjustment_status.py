@@ -82,7 +82,7 @@ def writes(server: FakeApiServer) -> int:
 def test_a_patch_has_what_differs(
     entry: object, judged: Mapping[str, str], patch: Json | None
 ) -> None:
-    nodes = {} if entry is None else {NODE: entry}
+    nodes: Json = {} if entry is None else {NODE: entry}
     found = seen(adjustment("x", entries=nodes))
     wanted = None if patch is None else {"status": {"nodes": {NODE: patch}}}
 
@@ -91,9 +91,8 @@ def test_a_patch_has_what_differs(
 
 def test_an_entry_is_removed_where_the_scope_has_other_nodes() -> None:
     ignored = JudgedAdjustment(JudgedObject("x", "uid-1"), "ignored")
-    ours, none = (
-        seen(adjustment("x", entries=nodes)) for nodes in ({NODE: {"errors": {}}}, {})
-    )
+    here: Json = {NODE: {"errors": {}}}
+    ours, none = (seen(adjustment("x", entries=nodes)) for nodes in (here, {}))
 
     assert patch_of(ours, ignored, NODE) == {"status": {"nodes": {NODE: None}}}
     assert patch_of(none, ignored, NODE) is None
