@@ -74,6 +74,7 @@ _INTERRUPTS: Final = "controllableInterrupts"
 _FIELDS: Final[Fields] = {
     "availableResources": ("available", read_cpus),
     "reservedResources": ("reserved", read_cpus),
+    "reserveWholeCores": ("reserve_whole_cores", read_flag),
     "reservedExact": ("reserved_exact", read_flag),
     "reservedPerSocket": ("reserved_per_socket", read_flag),
     "reservedPoolNamespaces": ("reserved_pool_namespaces", read_texts),
@@ -123,6 +124,7 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
 
     Attributes:
         reserved: CPUs for reserved namespaces; None for any one.
+        reserve_whole_cores: Whether all threads of their cores are reserved, too.
         reserved_exact: Whether reserved containers never run elsewhere.
         reserved_per_socket: Whether every socket has a reserved balloon.
         reserved_pool_namespaces: Shell patterns of further reserved namespaces.
@@ -143,6 +145,7 @@ class BalloonsConfig(PolicyConfig, frozen=True, kw_only=True):
     kind: ClassVar[str] = "BalloonsPolicy"
 
     reserved: CpuChoice | None = None
+    reserve_whole_cores: bool = False
     reserved_exact: bool = False
     reserved_per_socket: bool = False
     reserved_pool_namespaces: tuple[str, ...] = ()

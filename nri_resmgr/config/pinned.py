@@ -16,6 +16,7 @@ from nri_resmgr.config.table import Fields, read_flag
 PINNED_FIELDS: Final[Fields] = {
     "availableResources": ("available", read_cpus),
     "reservedResources": ("reserved", read_cpus),
+    "reserveWholeCores": ("reserve_whole_cores", read_flag),
     "reservedPoolNamespaces": ("reserved_pool_namespaces", read_reserved_namespaces),
     "pinCPU": ("pin_cpu", read_flag),
     "pinMemory": ("pin_memory", read_flag),
@@ -29,6 +30,7 @@ class PinnedConfig(PolicyConfig, frozen=True):
 
     Attributes:
         reserved: CPUs for the node's own containers; None for the lowest one.
+        reserve_whole_cores: Whether all threads of their cores are reserved, too.
         reserved_pool_namespaces: Shell patterns of the namespaces whose
             containers run on the reserved CPUs; kube-system is always one.
         pin_cpu: Whether to set CPU sets of containers.
@@ -37,6 +39,7 @@ class PinnedConfig(PolicyConfig, frozen=True):
     """
 
     reserved: CpuChoice | None = None
+    reserve_whole_cores: bool = False
     reserved_pool_namespaces: tuple[str, ...] = (ALWAYS_RESERVED,)
     pin_cpu: bool = True
     pin_memory: bool = True

@@ -10,7 +10,7 @@ from nri_resmgr.config.balloons import BalloonsConfig, read_balloons
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
 from nri_resmgr.policies.balloon_types import balloon_types, expressions_of
-from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.chosen_cpus import choose_cpus, reserved_cpus
 from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policies.reserved_balloons import ReservedCpus
 from nri_resmgr.policy.balloons import records
@@ -42,9 +42,11 @@ def balloons_settings(
     """
     wanted = config.reserved or Amount(1)
     available, chosen = choose_cpus(config.available, wanted, machine, tree)
-    chosen = chosen or CpuSet()
-    # An amount only sets the size: that reserved balloon is made like any other.
-    cpus = None if isinstance(wanted, Amount) else chosen
+    whole = config.reserve_whole_cores
+    chosen = reserved_cpus(available, chosen, machine, whole_cores=whole)
+    # An amount only sets the size: that reserved balloon is made like any other, which
+    # may take a thread of any core.
+    cpus = None if isinstance(wanted, Amount) and not whole else chosen
     reserved = ReservedCpus(len(chosen), cpus)
     types = balloon_types(config, reserved, machine, tree)
     _check_cpus(types, config, available)

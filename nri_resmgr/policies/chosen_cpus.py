@@ -53,6 +53,28 @@ def choose_cpus(
     return usable, chosen
 
 
+def reserved_cpus(
+    available: CpuSet, chosen: CpuSet | None, machine: Machine, *, whole_cores: bool
+) -> CpuSet:
+    """Return the reserved CPUs: by default the lowest one that is not isolated.
+
+    The kubelet's static CPU manager reserves the lowest one, too.
+
+    Args:
+        available: The CPUs that may be used.
+        chosen: Those of them that the configuration reserves; None where it does not.
+        machine: The machine that they are of.
+        whole_cores: Whether the other threads of their cores are reserved, too.
+    """
+    ordinary = available - machine.isolated or available
+    reserved = chosen or ordinary.lowest(1)
+    if not whole_cores:
+        return reserved
+    cores = CpuSet.union(machine.core_of(cpu).cpus for cpu in reserved) & ordinary
+    # On a machine of one core, containers need the other thread.
+    return reserved if ordinary <= cores else reserved | cores
+
+
 def with_cpus_of_cgroups(config: PolicyConfig, tree: Tree | None) -> PolicyConfig:
     """Return a configuration that lists the CPUs of the cgroups that it names.
 

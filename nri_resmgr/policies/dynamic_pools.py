@@ -12,7 +12,7 @@ from nri_resmgr.config.dynamic_pools import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.chosen_cpus import choose_cpus, reserved_cpus
 from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.dynamic_pools import (
@@ -45,7 +45,9 @@ class DynamicPoolsKind(PolicyKind[DynamicPoolsPolicyConfig]):
         )
         # The kernel balances no load over isolated CPUs, which a pool would need.
         ordinary = available - machine.isolated or available
-        reserved = reserved or ordinary.lowest(1)
+        reserved = reserved_cpus(
+            available, reserved, machine, whole_cores=config.reserve_whole_cores
+        )
         if config.reserved is not None and not ordinary - reserved:
             why = f"no CPU of {available} is left for pools; reserve fewer"
             raise BadSetting("$.spec.reservedResources.cpu", why)

@@ -14,7 +14,7 @@ from nri_resmgr.config.podpools import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.chosen_cpus import choose_cpus, reserved_cpus
 from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.podpools import (
@@ -50,7 +50,9 @@ class PodpoolsKind(PolicyKind[PodpoolsPolicyConfig]):
         )
         # The kernel balances no load over isolated CPUs, which a pool would need.
         ordinary = available - machine.isolated or available
-        reserved = reserved or ordinary.lowest(1)
+        reserved = reserved_cpus(
+            available, reserved, machine, whole_cores=config.reserve_whole_cores
+        )
         instances = _instances(config, reserved, ordinary, machine)
         settings = PodpoolsSettings(
             available=ordinary | reserved,

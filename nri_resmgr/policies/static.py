@@ -7,7 +7,7 @@ from typing import Final
 from nri_resmgr.config.static_policy import StaticPolicyConfig, read_static_policy
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.chosen_cpus import choose_cpus, reserved_cpus
 from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.records import Records
 from nri_resmgr.policy.static import OnFailure, StaticPolicy, StaticSettings, records
@@ -33,8 +33,9 @@ class StaticKind(PolicyKind[StaticPolicyConfig]):
         )
         settings = StaticSettings(
             available=available,
-            # By default the lowest one, as the kubelet's static CPU manager does.
-            reserved=reserved or (available - machine.isolated or available).lowest(1),
+            reserved=reserved_cpus(
+                available, reserved, machine, whole_cores=config.reserve_whole_cores
+            ),
             reserved_namespaces=config.reserved_pool_namespaces,
             pin_cpus=config.pin_cpu,
             pin_memory=config.pin_memory,

@@ -11,7 +11,7 @@ from nri_resmgr.config.static_plus_policy import (
 )
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.chosen_cpus import choose_cpus, reserved_cpus
 from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.records import Records
 from nri_resmgr.policy.static import OnFailure, records
@@ -45,7 +45,9 @@ class StaticPlusKind(PolicyKind[StaticPlusPolicyConfig]):
             reserved = _FIRST
         settings = StaticPlusSettings(
             available=available,
-            reserved=reserved or ordinary.lowest(1),
+            reserved=reserved_cpus(
+                available, reserved, machine, whole_cores=config.reserve_whole_cores
+            ),
             reserved_namespaces=config.reserved_pool_namespaces,
             pin_cpus=config.pin_cpu,
             pin_memory=config.pin_memory,

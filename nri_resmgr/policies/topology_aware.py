@@ -7,7 +7,7 @@ from typing import Final
 from nri_resmgr.config.table import Table
 from nri_resmgr.config.topology_aware import TopologyAwareConfig, read_topology_aware
 from nri_resmgr.host.tree import Tree
-from nri_resmgr.policies.chosen_cpus import choose_cpus
+from nri_resmgr.policies.chosen_cpus import choose_cpus, reserved_cpus
 from nri_resmgr.policies.kind import PolicyKind
 from nri_resmgr.policy.cpus import CpuPriority
 from nri_resmgr.policy.errors import OnFailure
@@ -21,7 +21,6 @@ from nri_resmgr.policy.topology_aware.settings import (
 )
 from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
-from nri_resmgr.values import CpuSet
 
 
 def topology_aware_settings(
@@ -35,7 +34,9 @@ def topology_aware_settings(
     available, reserved = choose_cpus(config.available, config.reserved, machine, tree)
     return TopologyAwareSettings(
         available=available,
-        reserved=_reserved(config, available, reserved, machine),
+        reserved=reserved_cpus(
+            available, reserved, machine, whole_cores=config.reserve_whole_cores
+        ),
         reserved_namespaces=config.reserved_pool_namespaces,
         pin_cpus=config.pin_cpu,
         pin_memory=config.pin_memory,
@@ -62,22 +63,6 @@ def _cpu_classes(config: TopologyAwareConfig) -> CpuClassRules:
     if use is None or not config.pin_cpu:
         return NO_CPU_CLASSES
     return CpuClassRules(tuple(use.classes), use.shared, use.reserved, use.exclusive)
-
-
-def _reserved(
-    config: TopologyAwareConfig,
-    available: CpuSet,
-    chosen: CpuSet | None,
-    machine: Machine,
-) -> CpuSet:
-    """Return the reserved CPUs: the lowest one by default, whole cores on request."""
-    ordinary = available - machine.isolated or available
-    reserved = chosen or ordinary.lowest(1)
-    if not config.reserve_whole_cores:
-        return reserved
-    cores = CpuSet.union(machine.core_of(cpu).cpus for cpu in reserved) & ordinary
-    # On a machine of one core, containers need the other thread.
-    return reserved if ordinary <= cores else reserved | cores
 
 
 class TopologyAwareKind(PolicyKind[TopologyAwareConfig]):

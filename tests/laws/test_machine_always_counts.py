@@ -30,6 +30,7 @@ _COMMON: Final = (
     f"{{{_LARGE}}}",
     "{availableResources: {cpu: 14}, reservedResources: {cpu: 2}}",
     "{availableResources: {cpu: 'exclude-cpuset:1-3'}}",
+    f"{{{_RESERVED}, reserveWholeCores: true}}",
 )
 _SHARED: Final = "{name: shared, cpuLists: [{cpus: '0,8'}]}"
 _THREE_TYPES: Final = (
@@ -37,7 +38,7 @@ _THREE_TYPES: Final = (
     "{name: c, minBalloons: 4}"
 )
 DOCUMENTS: Final[dict[str, tuple[str, ...]]] = {
-    "TopologyAwarePolicy": (*_COMMON, f"{{{_RESERVED}, reserveWholeCores: true}}"),
+    "TopologyAwarePolicy": _COMMON,
     "StaticPolicy": _COMMON,
     "StaticPlusPolicy": _COMMON,
     "DynamicPoolsPolicy": (*_COMMON, f"{{{_RESERVED}, pools: [{{name: p}}]}}"),
