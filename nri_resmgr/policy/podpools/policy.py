@@ -88,6 +88,17 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
         """Return the state of a node without containers."""
         return PodpoolsState()
 
+    def has_place(
+        self,
+        state: PodpoolsState,  # noqa: ARG002 - instances are of the settings
+        spec: ContainerSpec,
+        earlier: CpuSet,  # noqa: ARG002 - where it runs: its instance may have moved
+    ) -> bool:
+        """Return whether a container runs in an instance of the pool it asks for."""
+        pool, _ = self._asked(spec)
+        runs, instances = spec.present.cpus, self.settings.instances.values()
+        return any(one.pool == pool and one.cpus == runs for one in instances)
+
     def place(
         self, state: PodpoolsState, spec: ContainerSpec, earlier: CpuSet
     ) -> Placed[PodpoolsState]:
@@ -167,16 +178,19 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
         preferences = spec.preferences
         if preferences.preserve_cpus:
             return Rule.PRESERVED, "", ""
-        if self.settings.reserves_for(spec):
-            asked = preferences.reserved
-            rule = Rule.RESERVED_ASKED if asked else Rule.RESERVED_NAMESPACE
-            return self._in_pool(state, spec, RESERVED, earlier, rule)
-        if name := state.instance_of_pod(spec.pod):
+        is_reserved = self.settings.reserves_for(spec)
+        if not is_reserved and (name := state.instance_of_pod(spec.pod)):
             return Rule.SAME_POD, name, ""
-        pool, rule = preferences.pod_pool or DEFAULT, Rule.POOL_ASKED
-        if pool == DEFAULT:
-            rule = Rule.NO_POOL_ASKED
+        pool, rule = self._asked(spec)
         return self._in_pool(state, spec, pool, earlier, rule)
+
+    def _asked(self, spec: ContainerSpec) -> tuple[str, Rule]:
+        """Return the pool that a container should run in, and why."""
+        if self.settings.reserves_for(spec):
+            asked = spec.preferences.reserved
+            return RESERVED, Rule.RESERVED_ASKED if asked else Rule.RESERVED_NAMESPACE
+        pool = spec.preferences.pod_pool or DEFAULT
+        return pool, Rule.NO_POOL_ASKED if pool == DEFAULT else Rule.POOL_ASKED
 
     def _in_pool(
         self,
@@ -198,12 +212,18 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
         free = [one for one in instances if one.has_room_beside(others[one.name])]
         if not free:
             return Rule.FELL_BACK, DEFAULT, f"the pool {pool} has no room for a pod"
+        # After a new configuration the instance of the same name may be elsewhere.
+        runs = state.ledger.last_sent_to(spec.id).cpus
+        for one in free:
+            if one.cpus == runs:
+                return Rule.OLD_PLACE, one.name, ""
         former = state.former.get(spec.pod)
         for one in free:
             if one.name == former or one.cpus == earlier:
                 return Rule.OLD_PLACE, one.name, ""
-        # A running pod does not move, neither at a resize nor at a restart.
-        if earlier == self.settings.instances[DEFAULT].cpus:
+        # A running pod does not move, neither at a resize nor at a restart. It does if
+        # the default pool has other CPUs now.
+        if earlier == runs == self.settings.instances[DEFAULT].cpus:
             return Rule.FELL_BACK, DEFAULT, f"the pool {pool} had no room before"
         return rule, _next(free, others).name, ""
 
