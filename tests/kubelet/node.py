@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import attrs
 
+from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.daemon.pods_api import KubeletPods
 from nri_resmgr.kubelet._gen import core_pb2 as core
@@ -95,10 +96,17 @@ class Node:
 
 @asynccontextmanager
 async def running_node(
-    folder: Path, machine: str = "1s2n8c1t", spec: str = "{}", *, serves: bool = True
+    folder: Path,
+    machine: str = "1s2n8c1t",
+    spec: str = "{}",
+    *,
+    serves: bool = True,
+    observers: Sequence[DecisionObserver] = (),
 ) -> AsyncIterator[Node]:
     """Start a runtime, the plugin in this process, and the kubelet's socket."""
-    plugin = ResourcePolicy(parse_spec(machine), parse_config(config(spec)))
+    plugin = ResourcePolicy(
+        parse_spec(machine), parse_config(config(spec)), observers=observers
+    )
     service = PodsService()
     server = KubeletServer(folder / PODS_API.socket, service)
     if serves:
