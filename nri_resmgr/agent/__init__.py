@@ -12,8 +12,8 @@ Read `agent` first: it runs the parts. Each is a pure module and one that does:
 * `node_report`, `object_status` and `conditions` make the status of the node and of the
   object; `report_pace` says when they are due, `reporter` writes them.
 * `node_topology` makes what schedulers read of what the node can grant (`zones`), with
-  the `fingerprint` of its pods; `topology_publisher` writes it, and `publication` is
-  what became of that.
+  the `fingerprint` of its pods; `publishing_pace` says when it is due,
+  `topology_publisher` writes it, and `publication` is what became of that.
 * `adjustments` watches, hands over and reports adjustments of containers.
 * `node_capacity` writes extended resources into the status of the Node.
 * `pod_events` makes events on pods of refusals and losses.

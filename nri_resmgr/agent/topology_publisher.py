@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from random import uniform
+from random import random
+from time import monotonic
 from typing import Final
-
-import msgspec
 
 from nri_resmgr.agent.api import ApiClient, ApiError, ApiObject, Ref
 from nri_resmgr.agent.api.client import FIELD_MANAGER
@@ -24,6 +23,7 @@ from nri_resmgr.agent.api.errors import (
 )
 from nri_resmgr.agent.node_topology import NODE_TOPOLOGIES, topology_of
 from nri_resmgr.agent.publication import PUBLISHED, Publication
+from nri_resmgr.agent.publishing_pace import PublishingPace, PublishingSchedule
 from nri_resmgr.agent.reporter import WriteFailures
 from nri_resmgr.agent.zones import Zones
 from nri_resmgr.log import Logger
@@ -31,27 +31,7 @@ from nri_resmgr.values.documents import JsonObject
 
 log = Logger(__name__)
 
-_MOST_LATER: Final = 1.5
-"""Pauses are up to this factor longer, at random: nodes do not write together."""
-
 _ZONES: Final = "f:zones"
-
-
-class PublishingPace(msgspec.Struct, frozen=True):
-    """When a change is published, in seconds.
-
-    Attributes:
-        settle: After a first change: a pod has several containers.
-        pause: From one write to the next.
-        look: From one read of the daemon to the next, where nothing is to be written.
-        again: Until the object is applied again though nothing changed: it may have
-            been deleted, or be another manager's no longer.
-    """
-
-    settle: float = 1.0
-    pause: float = 30.0
-    look: float = 2.0
-    again: float = 600.0
 
 
 class TopologyPublisher:
@@ -82,7 +62,7 @@ class TopologyPublisher:
         self._zones = zones
         self._owner = owner
         self._changed = changed
-        self._due = asyncio.Event()
+        self._noted = asyncio.Event()
         self._sent: tuple[JsonObject, bool] | None = None  # and whether by force
         self._is_withdrawn = False
         self.pace = PublishingPace()
@@ -90,27 +70,33 @@ class TopologyPublisher:
 
     def note_change(self) -> None:
         """Note that the daemon may say something else."""
-        self._due.set()
+        self._noted.set()
 
     async def run(self) -> None:
         """Publish until cancelled."""
         failures = WriteFailures()
         self._sent, self._is_withdrawn = None, False  # after a failure
-        self._due.set()
+        schedule = PublishingSchedule(self.pace, monotonic(), _chance())
         while True:
-            is_again = not await _set_within(self._due, _later(self.pace.again))
-            await asyncio.sleep(_later(self.pace.settle))
-            self._due.clear()
+            await self._rest(schedule)
+            self._noted.clear()
+            is_again = schedule.looks(monotonic())
             try:
                 has_written = await self._keep(is_again=is_again)
-                failures.succeeded()
             except ApiError as error:
                 pause = failures.failed("the node's topology", error)
                 await self._api.pause(error, pause)
-                self._due.set()
-                continue
-            pace = self.pace
-            await asyncio.sleep(_later(pace.pause if has_written else pace.look))
+                schedule.changed(monotonic(), _chance())
+            else:
+                failures.succeeded()
+                schedule.looked(monotonic(), _chance(), has_written=has_written)
+
+    async def _rest(self, schedule: PublishingSchedule) -> None:
+        """Wait until the daemon is to be asked, by the changes that are noted."""
+        while (seconds := schedule.rest(monotonic())) > 0:
+            if await _set_within(self._noted, seconds):
+                self._noted.clear()
+                schedule.changed(monotonic(), _chance())
 
     async def _keep(self, *, is_again: bool) -> bool:
         """Apply the object if it differs; return whether it was sent."""
@@ -204,8 +190,8 @@ def _reason_of(error: ApiError) -> str:
     return "NotWritten"
 
 
-def _later(seconds: float) -> float:
-    return uniform(seconds, seconds * _MOST_LATER)  # noqa: S311 - spread, no secret
+def _chance() -> float:
+    return random()  # noqa: S311 - spread, no secret
 
 
 async def _set_within(event: asyncio.Event, seconds: float) -> bool:

@@ -18,7 +18,8 @@ import pytest
 from nri_resmgr.agent.api import Access, ApiClient
 from nri_resmgr.agent.node_topology import NODE_TOPOLOGIES
 from nri_resmgr.agent.publication import PUBLISHED, Publication
-from nri_resmgr.agent.topology_publisher import PublishingPace, TopologyPublisher
+from nri_resmgr.agent.publishing_pace import PublishingPace
+from nri_resmgr.agent.topology_publisher import TopologyPublisher
 from nri_resmgr.agent.zones import Amounts, NumaNode, Publish, Zones
 from tests.agent.fake_api_server import FakeApiServer, Request, Wire, status
 from tests.real_host.patience import patience

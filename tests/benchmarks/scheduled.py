@@ -19,7 +19,7 @@ from typing import Final
 import attrs
 
 from nri_resmgr.agent.node_topology import topology_of
-from nri_resmgr.agent.topology_publisher import PublishingPace
+from nri_resmgr.agent.publishing_pace import PublishingPace
 from nri_resmgr.agent.zones import Zones
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.control.daemon_view import DaemonView

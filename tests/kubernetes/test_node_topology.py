@@ -17,7 +17,8 @@ from nri_resmgr.agent.api import Access, ApiClient
 from nri_resmgr.agent.api.credentials import Credentials, Source
 from nri_resmgr.agent.api.kinds import MissingKinds
 from nri_resmgr.agent.api.transport import Transport
-from nri_resmgr.agent.topology_publisher import PublishingPace, TopologyPublisher
+from nri_resmgr.agent.publishing_pace import PublishingPace
+from nri_resmgr.agent.topology_publisher import TopologyPublisher
 from nri_resmgr.agent.zones import Amounts, NumaNode, Publish, Zones
 from tests.deploy.kubectl import MANIFESTS
 from tests.kubernetes.control_plane import ControlPlane
