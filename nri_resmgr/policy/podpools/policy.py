@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -88,16 +88,30 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
         """Return the state of a node without containers."""
         return PodpoolsState()
 
+    def emptied(
+        self, state: PodpoolsState, specs: Sequence[ContainerSpec]
+    ) -> PodpoolsState:
+        """Return the state without containers; pods come back to their instances.
+
+        Pinned ones are found by their CPUs, which are true where *state* is too old.
+        """
+        if self.settings.pin_cpus:
+            return self.start()
+        pods = {spec.pod for spec in specs}
+        former = {pod: name for pod in pods if (name := state.instance_of_pod(pod))}
+        return PodpoolsState(former=former)
+
     def has_place(
-        self,
-        state: PodpoolsState,  # noqa: ARG002 - instances are of the settings
-        spec: ContainerSpec,
-        earlier: CpuSet,  # noqa: ARG002 - where it runs: its instance may have moved
+        self, state: PodpoolsState, spec: ContainerSpec, earlier: CpuSet
     ) -> bool:
         """Return whether a container runs in an instance of the pool it asks for."""
         pool, _ = self._asked(spec)
-        runs, instances = spec.present.cpus, self.settings.instances.values()
-        return any(one.pool == pool and one.cpus == runs for one in instances)
+        # Its instance may have moved: where it runs counts before.
+        runs, former = spec.present.cpus or earlier, state.former.get(spec.pod)
+        return any(
+            one.pool == pool and (one.cpus == runs or one.name == former)
+            for one in self.settings.instances.values()
+        )
 
     def place(
         self, state: PodpoolsState, spec: ContainerSpec, earlier: CpuSet
@@ -223,7 +237,11 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
                 return Rule.OLD_PLACE, one.name, ""
         # A running pod does not move, neither at a resize nor at a restart. It does if
         # the default pool has other CPUs now.
-        if earlier == runs == self.settings.instances[DEFAULT].cpus:
+        default = self.settings.instances[DEFAULT]
+        stays = earlier == runs == default.cpus
+        if not self.settings.pin_cpus:
+            stays = former == DEFAULT and bool(state.ledger.last_sent_to(spec.id).mems)
+        if stays:
             return Rule.FELL_BACK, DEFAULT, f"the pool {pool} had no room before"
         return rule, _next(free, others).name, ""
 
