@@ -5,6 +5,9 @@ and the machine: they never change. `policy` chooses the instance of a pod, in t
 that its annotation names, by that pool's fill order; all containers of the pod share
 its CPUs. Pods of reserved namespaces run in the reserved pool. docs/podpools.md has
 examples.
+
+Checked by: tests/laws/test_podpools_policy.py;
+tests/laws/test_podpools_reconfigured.py.
 """
 
 from nri_resmgr.policy.podpools.policy import PodpoolsPolicy, PodpoolsState
