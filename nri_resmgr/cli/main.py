@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from nri_resmgr.cli.commands import COMMANDS
 from nri_resmgr.cli.flags import Parser
-from nri_resmgr.log.last_words import say
-from nri_resmgr.stub.serve import FAILED, exit_status
 from nri_resmgr.values.errors import ResmgrError
+from nri_resmgr.values.exit_status import FAILED, exit_status
 from nri_resmgr.values.printable import printable
 
 _EXAMPLES: Final = """\
@@ -29,14 +29,42 @@ examples:
   nri-resmgr install ./hello.py --index 10    the same for a plugin of your own
   nri-resmgr enable-runtime --dry-run     enable NRI in containerd or CRI-O
 
+Without a command, it runs the plugin if a runtime has launched it or if there is no
+terminal; on a terminal it prints this help.
+
 exit status: 0 done, 1 failed, 2 bad input
 """
+
+# Flags without a command; all others are those of `run`.
+_OWN_FLAGS: Final = ("-h", "--help", "--version")
+
+# Of the variables that a runtime gives to plugins that it launches; their names are in
+# `nri_resmgr.stub`, which is not imported for this.
+_OF_LAUNCHED: Final = "NRI_PLUGIN_"
+
+
+class _ShowVersion(argparse.Action):
+    """Prints the version; unlike argparse's own action, reads it when asked only."""
+
+    # Any: argparse's own arguments.
+    def __init__(self, *words: Any, **how: Any) -> None:
+        super().__init__(*words, nargs=0, default=argparse.SUPPRESS, **how)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end the process."""
+        # Late: only this flag needs it.
+        from nri_resmgr.version import our_version
+
+        print(f"{parser.prog} {our_version() or '(not installed)'}")
+        parser.exit()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit status."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+    if not words and _is_started_by_a_person(os.environ):
+        words.append("--help")
+    if not words or (words[0].startswith("-") and words[0] not in _OWN_FLAGS):
         words.insert(0, "run")  # a runtime starts plugins without arguments
     parser = build_parser(os.environ, words[0])
     options, unknown = parser.parse_known_args(words)
@@ -51,6 +79,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ResmgrError as error:
         line = f"nri-resmgr: {printable(str(error))}"
         if words[0] == "run":
+            # Late: it imports sockets, and clients end without it.
+            from nri_resmgr.log.last_words import say
+
             say(line)  # a runtime that launched it does not read standard error
         else:
             print(line, file=sys.stderr)
@@ -61,6 +92,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return status
+
+
+def _is_started_by_a_person(environment: Mapping[str, str]) -> bool:
+    """Return whether standard input and output are a terminal's, and no runtime's."""
+    if any(name.startswith(_OF_LAUNCHED) for name in environment):
+        return False
+    # Either may be closed, and None.
+    streams = (sys.stdin, sys.stdout)
+    return all(stream is not None and stream.isatty() for stream in streams)
 
 
 def _collect_garbage() -> None:
@@ -81,6 +121,9 @@ def build_parser(environment: Mapping[str, str], chosen: str | None = None) -> P
         prog="nri-resmgr",
         description="Node resource manager: an NRI plugin of containerd and CRI-O.",
         epilog=_EXAMPLES,
+    )
+    parser.add_argument(
+        "--version", action=_ShowVersion, help="print the version and exit"
     )
     parsers = parser.add_subparsers(
         title="commands", required=True, metavar="COMMAND", prog=parser.prog

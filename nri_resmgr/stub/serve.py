@@ -6,16 +6,13 @@ import asyncio
 import gc
 import signal
 import sys
-from typing import Final
 
 from nri_resmgr.log.last_words import say, watch_errors
 from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
-from nri_resmgr.values.errors import InputError, ResmgrError
+from nri_resmgr.values.errors import ResmgrError
+from nri_resmgr.values.exit_status import exit_status
 from nri_resmgr.values.printable import printable
-
-FAILED: Final = 1
-BAD_INPUT: Final = 2
 
 
 def serve(
@@ -68,8 +65,3 @@ async def run_until_signal(stub: Stub) -> None:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-
-
-def exit_status(error: ResmgrError) -> int:
-    """Return the exit status for an error: 2 for bad input, else 1."""
-    return BAD_INPUT if isinstance(error, InputError) else FAILED

@@ -3,7 +3,7 @@
 * `cpuset`: sets of CPUs and NUMA nodes, as integers, in the kernel's text formats.
 * `quantities`: CPUs, bytes and frequencies, with Kubernetes' text forms.
 * `qos`, `scheduling`, `cpu_weights`: QoS classes, scheduling classes, weights.
-* `errors`: the root and the branches of the error tree.
+* `errors`, `exit_status`: the root and the branches of the error tree; their status.
 * `stored`, `documents`: bases and conversions of values that are written to files.
 * `printable`, `shorten`, `closest`: text of others in messages; `counts`: grammar.
 * `globs`, `identity_cache`, `sha256`: patterns, a cache, digests.

@@ -15,8 +15,8 @@ from typing import Final
 import pytest
 
 from nri_resmgr.app.background.supervisor import LONGEST
-from nri_resmgr.stub.serve import FAILED
 from nri_resmgr.testing import Runtime
+from nri_resmgr.values.exit_status import FAILED
 from tests.daemon.host_nodes import (
     KERNEL,
     TREE,
