@@ -9,10 +9,11 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-_FAILED: Final = 1  # `nri_resmgr.stub.serve.FAILED`, which may not be importable
+_FAILED: Final = (
+    1  # `nri_resmgr.values.exit_status.FAILED`, which may not be importable
+)
 _INTERRUPTED: Final = 130  # 128 + SIGINT, as in shells
-_WEBHOOK: Final = "webhook"  # the one process of ours that serves TLS
-_IN_PODS: Final = ("agent", _WEBHOOK, "webhook-certificates")
+_IN_PODS: Final = ("agent", "webhook", "webhook-certificates")
 """Commands that are the first process of their container."""
 
 
@@ -31,11 +32,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # msgspec crashes at the first value that it converts.
         import _datetime  # type: ignore[import-not-found]  # noqa: F401 - typeshed has no stub of it
 
-        if words[:1] != [_WEBHOOK]:
-            # After the above, too. Only the webhook needs TLS at its start.
-            from nri_resmgr.process.tls import import_without_tls
-
-            import_without_tls("asyncio")
         # Both after the above.
         from nri_resmgr.cli.main import main as command
         from nri_resmgr.cli.streams import make_streams_printable

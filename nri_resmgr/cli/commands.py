@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from enum import Enum
 from importlib import import_module
 from typing import Final, Protocol, cast
 
 import msgspec
 
 from nri_resmgr.cli.flags import Parser
+from nri_resmgr.process.tls import import_without_tls
 
 
 class CommandModule(Protocol):
@@ -25,6 +27,14 @@ class CommandModule(Protocol):
         """
 
 
+class Tls(Enum):
+    """What a command needs TLS for when it is imported."""
+
+    NONE = "nothing"
+    CLIENT = "its client of the API server; asyncio does without"
+    SERVER = "connections of asyncio"
+
+
 class Command(msgspec.Struct, frozen=True):
     """A command.
 
@@ -32,27 +42,40 @@ class Command(msgspec.Struct, frozen=True):
         name: The word on the command line.
         help: Its line in ``nri-resmgr --help``.
         module: A module of this package.
+        tls: What it needs TLS for.
     """
 
     name: str
     help: str
     module: str
+    tls: Tls = Tls.NONE
 
     def load(self) -> CommandModule:
         """Import the module of the command."""
         # Late: a launched plugin has five seconds to register, and starts with what
         # `run` needs. The modules themselves import everything at their top.
-        return cast("CommandModule", import_module(f"{__package__}.{self.module}"))
+        name = f"{__package__}.{self.module}"
+        if self.tls is Tls.NONE:
+            return cast("CommandModule", import_without_tls(name))
+        if self.tls is Tls.CLIENT:
+            import_without_tls("asyncio")
+        return cast("CommandModule", import_module(name))
 
 
 COMMANDS: Final = (
     Command("run", "run the plugin: pin containers to CPUs (the default)", "run"),
-    Command("agent", "connect the node with its cluster", "agent"),
-    Command("webhook", "write requests of pods into their annotations", "webhook"),
+    Command("agent", "connect the node with its cluster", "agent", Tls.CLIENT),
+    Command(
+        "webhook",
+        "write requests of pods into their annotations",
+        "webhook",
+        Tls.SERVER,
+    ),
     Command(
         "webhook-certificates",
         "make and rotate the certificates of the webhook",
         "webhook_certificates",
+        Tls.CLIENT,
     ),
     Command("demo", "show the plugin at work, with a test runtime", "demo"),
     Command("status", "show the daemon, its pools and its containers", "status"),

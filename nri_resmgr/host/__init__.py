@@ -13,27 +13,6 @@ Paths are those of the host; a `Tree` maps them to where the host's root is moun
 * `state_dir`, `trust`: the daemon's state directory, and who may write to it.
 * `resource_files`: publishes allocated resources to containers.
 * `text_file`, `file_watch`: read and watch files that the user names.
+
+Nothing is imported here: clients of the daemon need `bounded` only.
 """
-
-from __future__ import annotations
-
-from nri_resmgr.host.machine.discovery import read_machine
-from nri_resmgr.host.machine.hotplug import HotplugWatch
-from nri_resmgr.host.tree import (
-    BadHostFile,
-    HostTree,
-    MissingHostFile,
-    Tree,
-    UnreadableHostFile,
-)
-
-# Modules that the start path does not need, such as dumps, are not imported here.
-__all__ = [
-    "BadHostFile",
-    "HostTree",
-    "HotplugWatch",
-    "MissingHostFile",
-    "Tree",
-    "UnreadableHostFile",
-    "read_machine",
-]

@@ -99,7 +99,8 @@ def test_the_code_is_loaded_only_where_the_device_is(
         (tmp_path / "dev/isst_interface").write_text("")
     program = """
 import sys
-from nri_resmgr.host import HostTree, read_machine
+from nri_resmgr.host.machine.discovery import read_machine
+from nri_resmgr.host.tree import HostTree
 read_machine(HostTree(sys.argv[1]))
 print("nri_resmgr.host.speed_select.isst" in sys.modules)
 """

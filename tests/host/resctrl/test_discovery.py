@@ -13,11 +13,11 @@ from nri_resmgr.classes.rdt.capabilities import (
     RdtCache,
 )
 from nri_resmgr.classes.rdt.plan import Plan
-from nri_resmgr.host import BadHostFile, HostTree, MissingHostFile
 from nri_resmgr.host.mounts import ResctrlMount, find_resctrl_mount
 from nri_resmgr.host.resctrl import RdtControl
 from nri_resmgr.host.resctrl.errors import ResctrlNotMounted
 from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.host.tree import BadHostFile, HostTree, MissingHostFile
 from nri_resmgr.testing.resctrl import Hardware, Resctrl, Throttle, Ways
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from nri_resmgr.classes.rdt.plan import Plan
 from nri_resmgr.classes.rdt.settings import ROOT_CLASS
-from nri_resmgr.host import HostTree
 from nri_resmgr.host.resctrl import Count, RdtControl
 from nri_resmgr.host.resctrl.errors import BadGroupName, GroupRefused, UnknownGroup
 from nri_resmgr.host.state_dir import StateDir
+from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing.resctrl import Hardware, Resctrl, Ways
 from tests.host.resctrl.kept import World
 

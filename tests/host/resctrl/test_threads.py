@@ -11,10 +11,10 @@ import pytest
 
 from nri_resmgr.classes.rdt.plan import Plan
 from nri_resmgr.classes.rdt.settings import ROOT_CLASS
-from nri_resmgr.host import HostTree
 from nri_resmgr.host.cgroups.threads import UnseenThreads, threads_of
 from nri_resmgr.host.resctrl.errors import GroupRefused, UnknownGroup
 from nri_resmgr.host.resctrl.threads import TooManyForks
+from nri_resmgr.host.tree import HostTree
 from nri_resmgr.testing.resctrl import Resctrl
 from tests.host.resctrl.kept import World
 
