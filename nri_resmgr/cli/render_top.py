@@ -21,6 +21,8 @@ MARKS: Final = {"shared": "s", "reserved": "r", "isolated": "i", "idle": "·"}
 _LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _LABEL: Final = 10  # columns before a map or a bar
 _BAR: Final = 30
+_SHORTEST_BAR: Final = 10  # beside its sizes, which are below it otherwise
+_NARROWEST: Final = 20  # columns; less would leave no room beside labels
 _GROUP: Final = 8  # CPUs between two blanks
 
 # Sequences of ECMA-48: bold black on colours that any terminal has.
@@ -67,13 +69,14 @@ class Owner(msgspec.Struct, frozen=True):
 def render_frame(
     state: JsonObject, host: JsonObject, width: int, paint: Paint = plain
 ) -> str:
-    """Draw a frame, in lines of at most *width* columns where possible."""
+    """Draw a frame, in lines of at most *width* columns if that is 60 or more."""
+    width = max(width, _NARROWEST)
     owners = owners_of(state)
     blocks = (
-        list(_head(state, paint)),
+        list(_head(state, width, paint)),
         list(_map(state, owners, width, paint)),
         list(_legend(owners, width, paint)),
-        list(_memory(state, host, paint)),
+        list(_memory(state, host, width, paint)),
         list(_pressure(host["pressure"], paint)),
     )
     return "\n\n".join("\n".join(block) for block in blocks if block)
@@ -105,20 +108,54 @@ def owners_of(state: JsonObject) -> tuple[Owner, ...]:
     )
 
 
-def _head(state: JsonObject, paint: Paint) -> Iterator[str]:
+def _head(state: JsonObject, width: int, paint: Paint) -> Iterator[str]:
     daemon = state["daemon"]
-    up = duration_text(daemon["uptimeSeconds"])
-    dry = "  dry run" if daemon["dryRun"] else ""
-    title = paint("title", f"nri-resmgr {daemon['version']}".strip())
-    yield f"{title}  {state['policy']}  up {up}{dry}"
-    yield f"runtime   {session_text(state)}"
+    title = f"nri-resmgr {daemon['version']}".strip()
+    facts = [state["policy"], f"up {duration_text(daemon['uptimeSeconds'])}"]
+    facts += ["dry run"] if daemon["dryRun"] else []
+    first, *others = folded((title, *facts), width)
+    yield f"{paint('title', first[: len(title)])}{first[len(title) :]}"
+    yield from others
+    yield from _labelled("runtime", session_text(state).split(" "), width, " ")
     if error := state["configuration"]["error"]:
-        yield paint("high", f"configuration refused: {error['why']}")
+        words = f"configuration refused: {error['why']}".split(" ")
+        yield from (paint("high", line) for line in folded(words, width, " "))
     if pending := pending_text(state):
-        yield f"updates   {pending}"
+        yield from _labelled("updates", pending.split(" "), width, " ")
     cpus = state["cpus"]
-    counts = "  ".join(f"{word} {count_cpus(cpus[word])}" for word in CPU_KINDS)
-    yield f"CPUs      {counts}  of {count_cpus(cpus['online'])}"
+    counts = [f"{word} {count_cpus(cpus[word])}" for word in CPU_KINDS]
+    counts.append(f"of {count_cpus(cpus['online'])}")
+    yield from _labelled("CPUs", counts, width)
+
+
+def folded(parts: Sequence[str], width: int, gap: str = "  ") -> list[str]:
+    """Join *parts* to lines of at most *width* columns; a longer part is cut.
+
+    >>> folded(("idle 2", "reserved 1", "shared 8"), 20)
+    ['idle 2  reserved 1', 'shared 8']
+    >>> folded(("at", "/a/long/path"), 8)
+    ['at', '/a/long…']
+    """
+    lines: list[str] = []
+    for part in parts:
+        shown = _cut(part, width)
+        if lines and len(lines[-1]) + len(gap) + len(shown) <= width:
+            lines[-1] += f"{gap}{shown}"
+        else:
+            lines.append(shown)
+    return lines
+
+
+def _labelled(
+    label: str, parts: Sequence[str], width: int, gap: str = "  "
+) -> Iterator[str]:
+    for line in folded(parts, width - _LABEL, gap):
+        yield f"{label:<{_LABEL}}{line}"
+        label = ""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _map(
@@ -153,27 +190,42 @@ def _legend(owners: Sequence[Owner], width: int, paint: Paint) -> Iterator[str]:
     yield "  ".join(f"{paint(word, mark)} {word}" for word, mark in MARKS.items())
     columns = width - len("A ")
     for owner in owners:
-        text = f"{owner.name}  {owner.cpus}"
-        shown = text if len(text) <= columns else f"{text[: columns - 1]}…"
+        shown = _cut(f"{owner.name}  {owner.cpus}", columns)
         yield f"{paint(owner.style, owner.letter)} {shown}"
 
 
-def _memory(state: JsonObject, host: JsonObject, paint: Paint) -> Iterator[str]:
+def _memory(
+    state: JsonObject, host: JsonObject, width: int, paint: Paint
+) -> Iterator[str]:
     used = {node["id"]: node["used"] for node in host["nodes"]}
-    for node in state["nodes"]:
-        memory, now = node["memory"], used.get(node["id"])
-        granted, capacity = memory["granted"] or 0, memory["capacity"]
-        if not capacity:
-            continue
-        full = min(round(_BAR * granted / capacity), _BAR)
-        bar = paint("bar", "#" * full) + "." * (_BAR - full)
-        grants = ""
-        if memory["granted"] is not None:
-            grants = f"{size_text(granted)} granted of "
-        in_use = "" if now is None else f", {size_text(now)} in use"
+    nodes = [node for node in state["nodes"] if node["memory"]["capacity"]]
+    sizes = [_sizes(node, used.get(node["id"])) for node in nodes]
+    # One length for all nodes, or bars could not be compared.
+    columns = width - _LABEL - len("[]")
+    beside = columns - max(map(len, sizes), default=0) - len(" ")
+    is_beside = beside >= _SHORTEST_BAR
+    length = min(_BAR, beside if is_beside else columns)
+    for node, size in zip(nodes, sizes, strict=True):
         label = f"node {node['id']}"
-        size = f"{grants}{size_text(capacity)} {node['kind']}{in_use}"
-        yield f"{label:<{_LABEL}}[{bar}] {size}"
+        bar = f"[{_bar(node['memory'], length, paint)}]"
+        yield f"{label:<{_LABEL}}{bar}{f' {size}' if is_beside else ''}"
+        if not is_beside:
+            yield from _labelled("", size.split(" "), width, " ")
+
+
+def _sizes(node: JsonObject, now: int | None) -> str:
+    memory = node["memory"]
+    grants = ""
+    if memory["granted"] is not None:
+        grants = f"{size_text(memory['granted'])} granted of "
+    in_use = "" if now is None else f", {size_text(now)} in use"
+    return f"{grants}{size_text(memory['capacity'])} {node['kind']}{in_use}"
+
+
+def _bar(memory: JsonObject, length: int, paint: Paint) -> str:
+    share = (memory["granted"] or 0) / memory["capacity"]
+    full = min(round(length * share), length)
+    return paint("bar", "#" * full) + "." * (length - full)
 
 
 def _pressure(pressure: JsonObject, paint: Paint) -> Iterator[str]:

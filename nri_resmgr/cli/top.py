@@ -102,7 +102,8 @@ def _frame_or_why(client: Client, paint: Paint) -> str:
 def _draw(frame: str) -> None:
     # One line less than there are: after the last one the screen would scroll.
     lines = frame.splitlines()[: shutil.get_terminal_size().lines - 1]
-    text = "".join(f"{line}{_ERASE_LINE}\n" for line in lines)
+    # Erased first: after a line as wide as the screen, its last column would be erased.
+    text = "".join(f"{_ERASE_LINE}{line}\n" for line in lines)
     write_unfiltered(f"{_FROM_THE_TOP}{text}{_ERASE_BELOW}")
 
 

@@ -211,7 +211,9 @@ async def test_top_draws_on_a_terminal_until_q_and_restores_it(
         os.close(ours)
 
     assert status == 0
-    assert drawn.startswith(b"\x1b[?1049h\x1b[?25l\x1b[H")
+    # A line is erased before it is written: after one as wide as the terminal, the
+    # cursor is still on its last column.
+    assert drawn.startswith(b"\x1b[?1049h\x1b[?25l\x1b[H\x1b[K\x1b[1mnri-resmgr")
     assert drawn.endswith(b"\x1b[?25h\x1b[?1049l")
     assert b"\x1b[1;30;46mA\x1b[0m" in drawn
 
