@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import colorsys
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from nri_resmgr.scenario.findings import Findings, PlacedContainer
@@ -56,7 +56,7 @@ def picture_svg(found: Findings) -> str:
         f"<title>{_text(found.kind)}: {placed}</title>",
         f"<style>{_STYLE}</style>",
         f'<g transform="translate({_MARGIN} {_MARGIN})">',
-        *_boxes(plan, _by_cpu(found.placements)),
+        *_boxes(plan, _by_cpu(found)),
         "</g>",
         *rows,
         "</svg>",
@@ -75,12 +75,13 @@ def picture_html(found: Findings) -> str:
     )
 
 
-def _by_cpu(placements: Sequence[PlacedContainer]) -> _ContainersByCpu:
-    found: _ContainersByCpu = {}
-    for number, one in enumerate(placements):
-        for cpu in one.cpus:
-            found.setdefault(cpu, []).append((one, colour_of(number)))
-    return found
+def _by_cpu(found: Findings) -> _ContainersByCpu:
+    containers: _ContainersByCpu = {}
+    for number, one in enumerate(found.placements):
+        # One that is not pinned runs anywhere, also beside exclusive ones.
+        for cpu in one.cpus or found.machine.online:
+            containers.setdefault(cpu, []).append((one, colour_of(number)))
+    return containers
 
 
 def colour_of(number: int) -> str:

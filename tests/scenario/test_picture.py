@@ -14,6 +14,7 @@ from nri_resmgr.scenario.picture import colour_of, picture_html, picture_svg
 from nri_resmgr.scenario.play import Player
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import NO_CPUS
 from tests.examples import examples
 from tests.topology.strategies import machines
 
@@ -25,8 +26,14 @@ story:
 """
 
 
-def findings(machine: str) -> Findings:
-    node = InProcessNode(parse_spec(machine), "")
+NOTHING_PINNED = """
+apiVersion: config.nri/v1alpha1
+kind: NonePolicy
+"""
+
+
+def findings(machine: str, document: str = "") -> Findings:
+    node = InProcessNode(parse_spec(machine), document)
     Player(node).play(read_workload(STORY))
     return findings_of(node)
 
@@ -101,18 +108,40 @@ def test_every_container_and_refusal_is_in_the_legend() -> None:
     assert "node 4, 4Gi cxl" in lines
 
 
-def test_a_cpu_has_the_colour_of_its_container() -> None:
-    found = findings("1s1n4c1t")
-    root = ET.fromstring(picture_svg(found))  # noqa: S314 - our own text
+def cpu_groups(picture: str) -> dict[str, ET.Element]:
+    root = ET.fromstring(picture)  # noqa: S314 - our own text
+    groups = (one for one in root.iter() if one.attrib.get("id", "").startswith("cpu"))
+    return {one.attrib["id"]: one for one in groups}
 
-    coloured = {
-        group.attrib["id"]
-        for group in root.iter()
-        if group.attrib.get("id", "").startswith("cpu")
-        and any(colour_of(0) in one.attrib.get("style", "") for one in group)
+
+def in_colour(picture: str, colour: str) -> set[str]:
+    return {
+        name
+        for name, group in cpu_groups(picture).items()
+        if any(colour in one.attrib.get("style", "") for one in group)
     }
 
+
+def test_a_cpu_has_the_colour_of_its_container() -> None:
+    found = findings("1s1n4c1t")
+
+    coloured = in_colour(picture_svg(found), colour_of(0))
     assert coloured == {f"cpu{cpu}" for cpu in found.placements[0].cpus}
+
+
+def test_a_container_that_is_not_pinned_has_its_colour_on_all_cpus() -> None:
+    found = findings("1s1n4c1t", NOTHING_PINNED)
+    picture = picture_svg(found)
+
+    assert [one.cpus for one in found.placements] == [NO_CPUS] * 3
+    assert in_colour(picture, colour_of(1)) == {"cpu0", "cpu1", "cpu2", "cpu3"}
+    classes = {
+        one.attrib.get("class")
+        for group in cpu_groups(picture).values()
+        for one in group
+    }
+    assert "free" not in classes
+    assert "shared" in classes
 
 
 def test_colours_of_neighbours_differ() -> None:
