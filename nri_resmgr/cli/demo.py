@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -28,7 +29,7 @@ from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.testing import Runtime
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import CpuSet, InputError, QosClass
+from nri_resmgr.values import CpuSet, HostError, InputError, QosClass
 from nri_resmgr.values.counts import count_text
 
 # Two sockets with two nodes each show more than most laptops.
@@ -46,6 +47,31 @@ _LOGS = Workload("logs", QosClass.BEST_EFFORT)
 _CACHE = Workload("cache", QosClass.GUARANTEED, 2000)
 _DB = Workload("db", QosClass.GUARANTEED, 4000)
 
+_STAYING: Final = """\
+The plugin keeps running. Try in another terminal:
+  nri-resmgr status --control-socket {socket}
+  nri-resmgr explain db --control-socket {socket}
+  nri-resmgr events --control-socket {socket}
+  nri-resmgr top --control-socket {socket}
+Ctrl-C ends it."""
+
+_NEXT_OF_STAYING: Final = """\
+Try next:
+  nri-resmgr simulate --topology 2s2n8c2t pods.yaml    your own manifests
+  nri-resmgr check my.yaml                             your own configuration
+  nri-resmgr run --dry-run                             on this node, changing nothing"""
+
+_NEXT: Final = f"""\
+{_NEXT_OF_STAYING}
+  nri-resmgr demo --stay                               status, explain and top, live"""
+
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr demo                       on this machine, or a synthetic one
+  nri-resmgr demo --machine 2s2n4c2t    on a synthetic one
+  nri-resmgr demo --stay                then keep it running, to try status and others
+"""
+
 
 @dataclass(eq=False)
 class MachineTooSmall(InputError):
@@ -59,6 +85,16 @@ class MachineTooSmall(InputError):
             f"machine {self.spec!r} has {count_text(self.cpus, 'CPU')}; "
             f"the demo needs {_ENOUGH_CPUS} or more"
         )
+
+
+@dataclass(eq=False)
+class PluginEnded(HostError):
+    """The plugin has ended while the demo was to keep it running."""
+
+    status: int
+
+    def __str__(self) -> str:
+        return f"the plugin has ended with status {self.status}"
 
 
 class DemoRow(msgspec.Struct, frozen=True):
@@ -75,14 +111,21 @@ class DemoRow(msgspec.Struct, frozen=True):
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = (
-        "Start a test runtime, the plugin and a small workload, and show the CPUs of "
-        "each container."
+        "Start a test runtime, the plugin and a small workload, show the CPUs of each "
+        "container, and say what to try next."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "--machine",
         metavar="SPEC",
         help="a synthetic machine such as 2s2n4c2t; default is this machine, or "
         f"{SYNTHETIC} if it has fewer than {_ENOUGH_CPUS} CPUs",
+    )
+    parser.add_argument(
+        "--stay",
+        action="store_true",
+        help="keep the plugin and two pods running until Ctrl-C, so that other "
+        "commands can query it",
     )
     parser.add_argument(
         "--unless-socket",
@@ -108,7 +151,7 @@ def run(options: argparse.Namespace) -> int:
     if path is not None:
         print(f"No NRI socket at {path}: starting a demo with the test runtime.\n")
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_play(options.machine))
+        asyncio.run(_play(options.machine, is_staying=options.stay))
     return 0
 
 
@@ -118,7 +161,7 @@ def _serve(path: str) -> int:
     return run_command.run(parser.parse_args(["--nri-socket", path]))
 
 
-async def _play(spec: str | None) -> None:
+async def _play(spec: str | None, *, is_staying: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="nri-resmgr-") as name:
         folder = Path(name)
         root, machine, title = _find_machine(spec, folder)
@@ -128,10 +171,15 @@ async def _play(spec: str | None) -> None:
         )
         async with Runtime(folder) as runtime:
             show = _Show(runtime, machine, root)
+            if is_staying:
+                show.control_socket = str(folder / "control.sock")
             try:
                 await show.play()
+                if is_staying:
+                    await show.stay()
             finally:
                 await show.end_plugin()
+    print(_NEXT_OF_STAYING if is_staying else _NEXT)
 
 
 def _find_machine(spec: str | None, folder: Path) -> tuple[Path, Machine, str]:
@@ -154,6 +202,7 @@ class _Show:
     runtime: Runtime
     machine: Machine
     root: Path
+    control_socket: str = ""  # a daemon of this machine may use the default
     running: list[Workload] = attrs.field(factory=list)
     plugin: asyncio.subprocess.Process | None = None
 
@@ -172,6 +221,23 @@ class _Show:
             "The plugin restarts: nothing moves, the free CPUs are shared again"
         )
         await self.stop("The larger one ends as well", _DB)
+
+    async def stay(self) -> None:
+        """Keep two pods and the plugin until a signal, or until the plugin ends."""
+        await self.start("The larger one comes back", _DB)
+        print(_STAYING.format(socket=self.control_socket), flush=True)
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, ended.set)
+        assert self.plugin is not None  # noqa: S101 - `play` has started it
+        waits = [asyncio.create_task(one) for one in (ended.wait(), self.plugin.wait())]
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for one in waits:
+            one.cancel()
+        # Ctrl-C at a terminal ends both.
+        if self.plugin.returncode and not ended.is_set():
+            raise PluginEnded(self.plugin.returncode)
+        print()
 
     async def start(self, title: str, *workloads: Workload) -> None:
         """Start pods as a runtime does for the kubelet."""
@@ -217,7 +283,7 @@ class _Show:
             *("--host-root", str(self.root)),
             *("--run-dir", str(self.runtime.socket_path.parent / "run")),
             *("--state-dir", str(self.runtime.socket_path.parent / "state")),
-            *("--control-socket", ""),  # a daemon of this machine may use the default
+            *("--control-socket", self.control_socket),
             # Its containers have no cgroups.
             *("--verify-interval", "0"),
             *("--apply-updates", "runtime"),

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
 import pytest
 
-from tests.cli.command import nri_resmgr
+from tests.cli.command import ROOT, nri_resmgr
+from tests.cli.test_examples import examples_in, parses
 
 pytestmark = pytest.mark.process
 
@@ -36,3 +46,88 @@ def test_the_smallest_machine_holds_the_workload() -> None:
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "The larger one ends as well" in done.stdout
+
+
+def test_it_says_what_to_try_next() -> None:
+    done = nri_resmgr("demo", "--machine", "1s8c")
+
+    last = done.stdout.partition("\nTry next:\n")[2]
+    tried = list(examples_in(f"\nexamples:\n{last}"))
+    assert [words[0] for words in tried] == ["simulate", "check", "run", "demo"]
+    assert [words for words in tried if not parses(words)] == []
+
+
+@asynccontextmanager
+async def staying(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "nri_resmgr", "demo", "--stay", "--machine", "1s8c"),
+        env={"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        async with asyncio.timeout(50):
+            yield process
+    finally:
+        # Its plugin, too, which would have its output open for ever.
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+async def shown_until(process: asyncio.subprocess.Process, line: str) -> str:
+    assert process.stdout is not None
+    return (await process.stdout.readuntil(f"{line}\n".encode())).decode()
+
+
+def plugin_of(process: asyncio.subprocess.Process) -> int:
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    (child,) = children.read_text().split()
+    return int(child)
+
+
+def is_alive(process: int) -> bool:
+    return Path(f"/proc/{process}").exists()
+
+
+def is_empty(folder: Path) -> bool:
+    return not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_demo_that_stays_answers_until_a_signal(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    async with staying(tmp_path) as process:
+        shown = await shown_until(process, "Ctrl-C ends it.")
+        plugin = plugin_of(process)
+        tried = re.findall(r"^  nri-resmgr (.*)$", shown, re.MULTILINE)
+        answers = {}
+        for name, *words in map(str.split, tried):
+            once = ["--once"] if name == "top" else []  # no terminal, where q ends it
+            answers[name] = await asyncio.to_thread(nri_resmgr, name, *words, *once)
+        process.send_signal(number)
+        last, complaint = await process.communicate()
+
+    assert {name: (one.returncode, one.stderr) for name, one in answers.items()} == (
+        dict.fromkeys(("status", "explain", "events", "top"), (0, ""))
+    )
+    assert "policy         TopologyAwarePolicy" in answers["status"].stdout
+    assert answers["explain"].stdout.startswith("default/db/db\n  decided  CPUs ")
+    assert " container.placed " in answers["events"].stdout
+    assert "\nA default/db/db " in answers["top"].stdout
+    assert (process.returncode, complaint) == (0, b"")
+    assert b"\nTry next:\n" in last
+    assert not is_alive(plugin)
+    assert is_empty(tmp_path)
+
+
+async def test_a_demo_that_stays_reports_the_end_of_its_plugin(tmp_path: Path) -> None:
+    async with staying(tmp_path) as process:
+        await shown_until(process, "Ctrl-C ends it.")
+        os.kill(plugin_of(process), signal.SIGKILL)
+        last, complaint = await process.communicate()
+
+    assert (process.returncode, last) == (1, b"")
+    assert complaint == b"nri-resmgr: the plugin has ended with status -9\n"
