@@ -75,6 +75,53 @@ def test_a_start_imports_little(module: str, left_out: set[str]) -> None:
     assert printed(LEFT_OUT.format(module=module, left_out=left_out)) == []
 
 
+IMPORTED = """
+import os, sys
+before = set(sys.modules)
+shown, sys.stdout = sys.stdout, open(os.devnull, "w")
+from nri_resmgr.__main__ import main
+try:
+    main({words!r})
+except SystemExit:
+    pass
+print(*(set(sys.modules) - before), file=shown)
+"""
+OURS = {"nri_resmgr", "nri_proto"}
+# msgspec imports the other one, where Python is older.
+THIRD_PARTIES = {"msgspec", "typing_extensions"}
+# Of the standard library: each takes a tenth of the time of a help page, or more.
+COSTLY = {"asyncio", "ssl", "logging", "subprocess", "shutil", "tempfile", "difflib"}
+
+
+@pytest.mark.parametrize(
+    ("line", "most"),
+    [
+        ("--help", 19),
+        ("--version", 20),
+        ("status --help", 29),
+        ("status", 29),
+        ("events", 26),
+        ("log", 26),
+        ("reload", 29),
+        ("rebalance", 65),
+        ("explain web", 63),
+    ],
+)
+def test_a_command_that_asks_imports_little(
+    line: str, most: int, tmp_path: Path
+) -> None:
+    words = line.split()
+    if "-" not in words[-1]:
+        words += ["--control-socket", str(tmp_path / "none")]
+    names = printed(IMPORTED.format(words=words))
+    tops = {name.partition(".")[0] for name in names}
+
+    ours = [name for name in names if name.partition(".")[0] in OURS]
+    assert 0 < len(ours) <= most
+    assert tops - OURS - sys.stdlib_module_names <= THIRD_PARTIES
+    assert tops & COSTLY == set()
+
+
 RUN_READ = """
 import sys
 from nri_resmgr.cli.main import build_parser
