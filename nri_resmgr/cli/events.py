@@ -17,6 +17,13 @@ from nri_resmgr.values.printable import printable_data, printable_json
 # More containers, as after a synchronization, are counted by their rules.
 _MOST_NAMED: Final = 3
 
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr events                        recent ones
+  nri-resmgr events --follow               and new ones, until Ctrl-C
+  nri-resmgr events --since 120 -o json    those after number 120, for programs
+"""
+
 
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
@@ -24,7 +31,7 @@ def add_arguments(parser: Parser) -> None:
         "Show recent events: decisions with their reasons, refusals, sessions, "
         "configurations."
     )
-    parser.epilog = "examples: events --follow; events --since 120 -o json"
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "-f", "--follow", action="store_true", help="continue with new events"
     )

@@ -22,6 +22,14 @@ from nri_resmgr.values.printable import printable_data, printable_json
 
 _MOST_PARTS: Final = 3
 
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr explain web                   all containers of the pod web
+  nri-resmgr explain shop/web/nginx        one container of it
+  nri-resmgr explain web/nginx -o json     the same, for programs
+  nri-resmgr explain 3f2a                  by the beginning of an id
+"""
+
 
 @dataclass(eq=False)
 class NoPodName(InputError):
@@ -39,10 +47,7 @@ def add_arguments(parser: Parser) -> None:
         "Show which CPUs and memory nodes are decided for containers, why, and whether "
         "they are in force, with the history and recent refusals."
     )
-    parser.epilog = (
-        "examples: explain web; explain shop/web/nginx; explain web/nginx -o json; "
-        "explain 3f2a (the beginning of an id)"
-    )
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "name",
         metavar="POD[/CONTAINER]",

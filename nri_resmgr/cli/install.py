@@ -33,6 +33,14 @@ _LAUNCHER_HEAD: Final = 4096  # bytes
 
 _EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr install                          the resource policy, as 90-resource-policy
+  nri-resmgr install --config my.yaml         with this configuration
+  nri-resmgr install logger --index 99        another plugin that is shipped
+  nri-resmgr install ./hello.py --index 10    one of your own
+"""
+
 
 @dataclass(eq=False)
 class NoSuchPlugin(InputError):
@@ -120,6 +128,7 @@ class Folders(msgspec.Struct, frozen=True):
 def add_arguments(parser: Parser) -> None:
     """Describe ``install``."""
     parser.description = "Write a launcher of a plugin to the runtime's plugin folder."
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "plugin",
         nargs="?",

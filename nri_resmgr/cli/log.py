@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from typing import Final
 
 from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.tables import format_table
@@ -12,11 +13,19 @@ from nri_resmgr.control.client import Client
 from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.values.printable import printable_json
 
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr log                         show the levels
+  nri-resmgr log debug                   log everything
+  nri-resmgr log debug stub 'policy.*'   log more of some components
+  nri-resmgr log info                    log as at the start
+"""
+
 
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = "Show the log levels, or set those of some components."
-    parser.epilog = "examples: log; log debug; log debug stub 'policy.*'"
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "level",
         nargs="?",

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import argparse
+from typing import Final
 
 from nri_resmgr.cli.flags import Parser, add_control_flag
 from nri_resmgr.cli.render_status import pending_text
 from nri_resmgr.control.client import Client
 from nri_resmgr.values.printable import printable_data
+
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr reload            read the file; a SIGHUP does the same
+  nri-resmgr reload --force    even if containers lose exclusive CPUs
+"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -16,6 +23,7 @@ def add_arguments(parser: Parser) -> None:
         "Make the daemon read its configuration file again, and show the result: the "
         "configuration that is decided, and how many containers wait for its values."
     )
+    parser.epilog = _EXAMPLES
     parser.add_argument(
         "--force",
         action="store_true",

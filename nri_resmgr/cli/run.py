@@ -33,7 +33,13 @@ from nri_resmgr.stub.transport import DEFAULT_SOCKET
 __all__ = ["add_arguments", "run"]
 
 # Not wrapped: narrow enough for small terminals.
-_SIGNALS: Final = """\
+_EPILOG: Final = """\
+examples:
+  nri-resmgr run              serve this machine's runtime
+  nri-resmgr run --dry-run    decide and report only
+  nri-resmgr run --config-file my.yaml
+  nri-resmgr run --log-level debug --log-to /tmp/log
+
 signals:
   SIGHUP   read the configuration again, as `reload` does
   SIGUSR1  switch debug output on, or off again
@@ -45,7 +51,7 @@ signals:
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = "Register with the runtime and decide where containers run."
-    parser.epilog = _SIGNALS
+    parser.epilog = _EPILOG
     _add_session_flags(parser)
     _add_configuration_flags(parser)
     add_host_flags(parser)

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Final
 
 from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.render_status import render_status
 from nri_resmgr.control.client import Client
 from nri_resmgr.values.printable import printable_data, printable_json
+
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr status                        grants, and what is free
+  nri-resmgr status -o json | jq .nodes    a part of it, for programs
+"""
 
 
 def add_arguments(parser: Parser) -> None:
@@ -16,7 +23,7 @@ def add_arguments(parser: Parser) -> None:
     parser.description = (
         "Show the state of the daemon, and which CPUs and memory are granted and free."
     )
-    parser.epilog = "examples: status; status -o json | jq .nodes"
+    parser.epilog = _EXAMPLES
     add_client_flags(parser)
 
 

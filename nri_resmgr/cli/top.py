@@ -31,6 +31,13 @@ _FROM_THE_TOP: Final = "\x1b[H"
 _ERASE_LINE: Final = "\x1b[K"
 _ERASE_BELOW: Final = "\x1b[J"
 
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr top                   until q or Ctrl-C
+  nri-resmgr top --once            one frame, such as for a report
+  nri-resmgr top --interval 0.5    two frames a second
+"""
+
 
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
@@ -38,7 +45,7 @@ def add_arguments(parser: Parser) -> None:
         "Draw the machine's CPUs with the containers that hold them, memory by node, "
         "and pressure, repeatedly. q or Ctrl-C ends it."
     )
-    parser.epilog = "examples: top; top --once; top --interval 0.5"
+    parser.epilog = _EXAMPLES
     parser.add_argument("--once", action="store_true", help="print one frame and exit")
     parser.add_argument(
         "--interval",

@@ -7,6 +7,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 
@@ -23,6 +24,28 @@ from nri_resmgr.values import HostError
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.printable import printable_json
 
+_EXAMPLES: Final = """\
+examples:
+  nri-resmgr topology                            this machine, as a tree
+  nri-resmgr topology -o json                    for programs
+  nri-resmgr topology dump node7.tgz             capture it, such as for a bug report
+  nri-resmgr topology --load node7.tgz           show a captured one
+  nri-resmgr topology --machine 2s2n8c2t sysfs /tmp/host
+                                                 write a synthetic one as sysfs files
+"""
+
+_DUMP_EXAMPLES: Final = """\
+examples:
+  nri-resmgr topology dump node7.tgz                        this machine
+  nri-resmgr topology --machine 2s2n8c2t dump small.tgz     a synthetic one
+"""
+
+_SYSFS_EXAMPLES: Final = """\
+examples:
+  nri-resmgr topology --machine 2s2n8c2t sysfs /tmp/host    a synthetic machine
+  nri-resmgr topology --load node7.tgz sysfs /tmp/host      a captured one
+"""
+
 
 @dataclass(eq=False)
 class CannotWrite(HostError):
@@ -38,10 +61,7 @@ class CannotWrite(HostError):
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = "Show the machine as the policies see it."
-    parser.epilog = (
-        "examples: topology -o json; topology dump node7.tgz; "
-        "topology --load node7.tgz; topology --machine 2s2n8c2t sysfs /tmp/host"
-    )
+    parser.epilog = _EXAMPLES
     add_host_flags(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
@@ -54,11 +74,15 @@ def add_arguments(parser: Parser) -> None:
     parser.set_defaults(action=show)
     actions = parser.add_subparsers(title="other actions", metavar="[ACTION]")
     to_archive = actions.add_parser(
-        "dump", help="write the machine to an archive, for --load"
+        "dump",
+        help="write the machine to an archive, for --load",
+        epilog=_DUMP_EXAMPLES,
     )
     to_archive.add_argument("file", type=Path, metavar="FILE", help="archive to write")
     to_archive.set_defaults(action=dump)
-    to_folder = actions.add_parser("sysfs", help="write the machine as sysfs files")
+    to_folder = actions.add_parser(
+        "sysfs", help="write the machine as sysfs files", epilog=_SYSFS_EXAMPLES
+    )
     to_folder.add_argument(
         "folder", type=Path, metavar="FOLDER", help="folder to write to"
     )
