@@ -15,7 +15,7 @@ _VERSION: Final = re.compile(r"^Version: *(\S+)$", re.MULTILINE)
 def version_in(folder: Path) -> str:
     """Return the version in an installer's metadata in *folder*; empty without any."""
     for metadata in folder.glob("nri_resmgr-*.dist-info/METADATA"):
-        if found := _VERSION.search(metadata.read_text()):
+        if found := _VERSION.search(metadata.read_text(encoding="utf-8")):
             return found[1]
     return ""
 

@@ -69,6 +69,17 @@ def test_the_command_prints_its_version() -> None:
 
 
 @pytest.mark.process
+def test_the_version_is_read_in_any_locale() -> None:
+    """The metadata has the README, which is not in ASCII."""
+    done = command(
+        "--version",
+        env={"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )
+
+    assert done.stdout == f"nri-resmgr {importlib.metadata.version('nri-resmgr')}\n"
+
+
+@pytest.mark.process
 def test_a_checkout_that_is_not_installed_says_so(tmp_path: Path) -> None:
     """Its dependencies are found, but no metadata of ours."""
     for one in Path(sysconfig.get_path("purelib")).iterdir():
