@@ -9,9 +9,8 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-_FAILED: Final = (
-    1  # `nri_resmgr.values.exit_status.FAILED`, which may not be importable
-)
+# `nri_resmgr.values.exit_status.FAILED`, which may not be importable.
+_FAILED: Final = 1
 _INTERRUPTED: Final = 130  # 128 + SIGINT, as in shells
 _IN_PODS: Final = ("agent", "webhook", "webhook-certificates")
 """Commands that are the first process of their container."""
