@@ -8,6 +8,7 @@ import random
 import secrets
 import signal
 import socket
+import ssl
 import subprocess
 import urllib.error
 import urllib.request
@@ -125,6 +126,8 @@ class ControlPlane:
 
         Raises:
             NotStarted: One of them ended; the end of the log is quoted.
+            SSLCertVerificationError: The API server shows a certificate of another
+                authority.
             TooSlow: One of them neither served nor ended.
         """
         self.certificates.create()
@@ -141,6 +144,7 @@ class ControlPlane:
 
         Raises:
             NotStarted: It ended again; the end of the log is quoted.
+            SSLCertVerificationError: It shows a certificate of another authority.
             TooSlow: It neither served nor ended.
         """
         self._api_server = self._started("kube-apiserver", self._api_server_command())
@@ -323,6 +327,11 @@ class ControlPlane:
                 raise NotStarted(f"{name} ended at once:\n{end}")
         try:
             return self.ask("GET", "/readyz").status == 200
+        except urllib.error.URLError as error:
+            # Waiting does not change the certificate that it shows.
+            if isinstance(error.reason, ssl.SSLCertVerificationError):
+                raise error.reason from None
+            return False
         except OSError:
             return False
 
