@@ -6,11 +6,13 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 from nri_resmgr.app.background.periodic import until_tick
+from nri_resmgr.host.bounded import reason
 from nri_resmgr.log import Logger
+from nri_resmgr.values import HostError
 from nri_resmgr.values.printable import printable
 
 log = Logger(__name__)
@@ -18,8 +20,19 @@ log = Logger(__name__)
 _MICROSECONDS: Final = 1_000_000
 
 
+@dataclass(eq=False)
+class NotNotified(HostError):
+    """systemd waits for a state that cannot be sent to it."""
+
+    state: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"systemd cannot be notified of {self.state}: {self.why}"
+
+
 class Notifier:
-    """Sends states to systemd; errors are ignored.
+    """Sends states to systemd.
 
     The socket is made once: without a free descriptor for another one, the watchdog
     would end the process.
@@ -37,12 +50,19 @@ class Notifier:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
-    def send(self, *states: str) -> None:
-        """Send states such as ``READY=1`` in one datagram, each made `printable`."""
-        # By address: systemd makes its socket again when it is started again.
-        with suppress(OSError):
-            content = "\n".join(map(printable, states)).encode()
+    def send(self, *states: str) -> str:
+        """Send states such as ``READY=1`` in one datagram, each made `printable`.
+
+        Returns:
+            Why they cannot be sent, such as a full queue of systemd; empty if they are.
+        """
+        content = "\n".join(map(printable, states)).encode()
+        try:
+            # By address: systemd makes its socket again when it is started again.
             self._socket.sendto(content, self._address)
+        except OSError as error:
+            return reason(error)
+        return ""
 
     def close(self) -> None:
         """Close the socket."""
@@ -75,16 +95,22 @@ async def notify_systemd(
             signal, as `/healthz` fails.
         until_ready: Waits until the service counts as started; returns its status, for
             ``systemctl status``.
+
+    Raises:
+        NotNotified: Readiness could not be sent. It has to be called again, as systemd
+            ends a service that does not become ready.
     """
     notifier = Notifier(environment["NOTIFY_SOCKET"])
     try:
-        notifier.send("READY=1", f"STATUS={await until_ready()}")
+        ready = ("READY=1", f"STATUS={await until_ready()}")
+        if why := notifier.send(*ready):
+            raise NotNotified(ready[0], why)
         log.debug("systemd.notified", state="ready")
         interval = watchdog_interval(environment, os.getpid())
         while interval is not None:
-            if is_healthy():
-                notifier.send("WATCHDOG=1")
-            await asyncio.sleep(until_tick(interval))
+            is_lost = is_healthy() and bool(notifier.send("WATCHDOG=1"))
+            # The signal after a lost one would come when systemd's patience ends.
+            await asyncio.sleep(until_tick(interval / 10 if is_lost else interval))
         await asyncio.get_running_loop().create_future()
     except asyncio.CancelledError:
         notifier.send("STOPPING=1")

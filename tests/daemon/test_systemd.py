@@ -7,15 +7,19 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from nri_resmgr.app.background.supervisor import Part, Supervisor, Timing
 from nri_resmgr.daemon.services import until_in_sync
 from nri_resmgr.process.systemd import Notifier, notify_systemd, watchdog_interval
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.daemon.daemon_process import daemon
 from tests.stub.live import plugged, recording
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -109,6 +113,53 @@ async def test_a_watchdog_gets_no_signal_while_an_essential_part_is_lost(
 
     assert first[1] == b"WATCHDOG=1"
     assert system.recv(100) == b"STOPPING=1"
+
+
+async def ready_to_say() -> str:
+    return "well"
+
+
+async def test_a_part_that_cannot_say_that_it_is_ready_has_failed(
+    tmp_path: Path, system: socket.socket
+) -> None:
+    path = tmp_path / "notify"
+    path.rename(tmp_path / "aside")
+    given = {"NOTIFY_SOCKET": str(path)}
+    supervisor = Supervisor(timing=Timing(first_pause=0.05))
+    run = partial(notify_systemd, given, lambda: True, ready_to_say)
+    part = Part("systemd", run, "systemd gets no signal", is_essential=False)
+    running = asyncio.create_task(supervisor.run([part]))
+    await until(lambda: part.tries > 0)
+    why = part.why
+    (tmp_path / "aside").rename(path)
+    first = await asyncio.to_thread(system.recv, 100)
+    running.cancel()
+    await asyncio.wait({running})
+
+    expected = "systemd cannot be notified of READY=1: no such file or directory"
+    assert (why, first) == (expected, b"READY=1\nSTATUS=well")
+
+
+@pytest.mark.slow
+async def test_a_lost_signal_is_sent_again_before_the_watchdog_ends_the_service(
+    tmp_path: Path, system: socket.socket
+) -> None:
+    path, patience = tmp_path / "notify", 4.0
+    given = {"NOTIFY_SOCKET": str(path), "WATCHDOG_USEC": "4000000"}
+    notifying = asyncio.create_task(notify_systemd(given, lambda: True, ready_to_say))
+    for _ in range(3):  # the second signal is that of a tick
+        await asyncio.to_thread(system.recv, 100)
+    last = monotonic()
+    path.rename(tmp_path / "aside")
+    await asyncio.sleep(patience / 2 + 0.3)
+    (tmp_path / "aside").rename(path)
+    next_one = await asyncio.to_thread(system.recv, 100)
+    took = monotonic() - last
+    notifying.cancel()
+    await asyncio.wait({notifying})
+
+    assert next_one == b"WATCHDOG=1"
+    assert took < patience - 0.2  # one signal at the next tick comes at its very end
 
 
 @pytest.mark.process
