@@ -89,6 +89,12 @@ class LiveCertificate:
             if (why := str(error)) != self.why_not:
                 log.warning("webhook.bad-certificate", why=why)
             self.why_not = why
+        except Exception:
+            # A fault of this process, such as no free descriptor: the files are good,
+            # and will not change. The next look loads them.
+            for one in self._watched:
+                one.forget()
+            raise
 
     def _load(self) -> None:
         texts = [self._read(one) for one in self._watched]
