@@ -65,7 +65,8 @@ class KubeletUse:
             self.why_not = f"{path}: no such socket; {self.service.remedy}"
             # As memory of grpclib is for those that use it. A watch of the folder would
             # be one of its parents', of which any may be missing.
-            while not path.exists():  # noqa: ASYNC110 - see above
+            # In a thread: the kubelet's file system may hang.
+            while not await in_thread(path.exists):  # noqa: ASYNC110 - see above
                 await asyncio.sleep(_POLL)
             name = "nri_resmgr.kubelet.connection"
             try:

@@ -82,6 +82,14 @@ class BoundedChannel(Channel):
         plain = super()._protocol_factory()
         return BoundedProtocol(plain.handler, plain.config, plain.h2_config)
 
+    async def _create_connection(self) -> H2Protocol:
+        protocol = await super()._create_connection()
+        # asyncio takes the EAGAIN of a socket with a full queue for a connection in
+        # progress; grpclib would wait for the answer to a call on what is lost already.
+        if protocol.handler.connection_lost:
+            raise ConnectionAbortedError
+        return protocol
+
 
 class KubeletConnection:
     """Connects to a service again and again, and has each connection used.
@@ -159,6 +167,8 @@ class KubeletConnection:
                 why = f"no such socket; {self._service.remedy}"
             case OSError(errno=errno.ECONNREFUSED):
                 why = "the kubelet does not run"
+            case ConnectionAbortedError():
+                why = "the connection was lost at once; too many clients may wait"
             case OSError(errno=errno.EACCES | errno.EPERM):
                 why = "permission denied; run the daemon as root"
             case TimeoutError():

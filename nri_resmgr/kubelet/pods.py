@@ -6,7 +6,7 @@ Imported late, as `nri_resmgr.kubelet.connection` is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final, Never
 
 from grpclib import GRPCError, Status
@@ -28,7 +28,7 @@ GET: Final = "/v1alpha1.Pods/GetPod"
 WATCH: Final = "/v1alpha1.Pods/WatchPods"
 
 # A watch begins with all pods, or at least with the end of their list.
-_FIRST: Final = 30.0  # seconds
+_FIRST: Final = 10.0  # seconds
 
 # GetPod takes some milliseconds; the watch has the pod soon anyway.
 _LONGEST: Final = 5.0  # seconds
@@ -77,9 +77,7 @@ class PodsClient:
             await self._watch(channel)
         finally:
             self._has_listed = False
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            await _end(tasks)
 
     async def _watch(self, channel: Channel) -> None:
         watch = UnaryStreamMethod(channel, WATCH, WatchPodsRequest, WatchPodsEvent)
@@ -121,3 +119,16 @@ class PodsClient:
             else:
                 if (pod := read_pod(answer.pod)) is not None:
                     self._cache.put(pod)
+
+
+async def _end(tasks: Collection[asyncio.Task[Never]]) -> None:
+    """Cancel calls until they have ended.
+
+    grpclib cancels the task of a call whose connection is lost, and makes an error of
+    that. A cancellation of ours that comes at the same time is lost with it.
+    """
+    pending = set(tasks)
+    while pending:
+        for task in pending:
+            task.cancel()
+        _, pending = await asyncio.wait(pending, timeout=_LIMITED)

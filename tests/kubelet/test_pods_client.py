@@ -84,6 +84,20 @@ async def test_a_pod_without_containers_replaces_nothing(tmp_path: Path) -> None
         assert is_exact(node, one)
 
 
+async def test_a_connection_that_is_lost_during_a_question_is_made_again(
+    tmp_path: Path,
+) -> None:
+    async with running_node(tmp_path) as node:
+        node.server.delay = 60.0
+        await node.sandbox(tiny(1))  # the kubelet is asked for it
+        await until(lambda: node.server.calls[GET] > 0)
+        node.server.delay = 0.0
+        node.server.drop_connections()
+        await until(lambda: node.server.calls[WATCH] > 1)
+
+        await put(node, tiny(2))
+
+
 async def test_a_young_kubelet_is_asked_again(tmp_path: Path) -> None:
     async with running_node(tmp_path, serves=False) as node:
         node.service.is_young = True
