@@ -10,12 +10,12 @@ import asyncio
 import errno
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final, Never
+from typing import Final, Never, cast
 
 import msgspec
 from google.protobuf.message import DecodeError
 from grpclib import GRPCError, Status
-from grpclib.client import Channel
+from grpclib.client import Channel, Handler
 from grpclib.config import Configuration
 from grpclib.exceptions import ProtocolError, StreamTerminatedError
 from grpclib.protocol import H2Protocol
@@ -86,7 +86,7 @@ class BoundedChannel(Channel):
         protocol = await super()._create_connection()
         # asyncio takes the EAGAIN of a socket with a full queue for a connection in
         # progress; grpclib would wait for the answer to a call on what is lost already.
-        if protocol.handler.connection_lost:
+        if cast(Handler, protocol.handler).connection_lost:
             raise ConnectionAbortedError
         return protocol
 
