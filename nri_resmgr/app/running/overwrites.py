@@ -25,9 +25,13 @@ log = Logger(__name__)
 OnOverwritten: TypeAlias = Callable[[PinWrite, WriteResult], None]
 """Receives CPUs that were written again: the decided ones, and what was there."""
 
+# As the longest pause of a part that fails. Without any watch, containers are compared
+# as often: 500 of them take a few thousandths of a CPU.
+_AGAIN: Final = 10.0  # seconds
+
 _MEANWHILE: Final = (
-    "what other programs write to cpusets of containers is found by the next round of "
-    "verification"
+    "what other programs write to cpusets of containers is found within 10 s, or by "
+    "the next round of verification"
 )
 
 
@@ -98,6 +102,11 @@ class Overwrites:
         self.pause()
         if self.watch is not None:
             self.watch.close()
+
+    def watch_again(self, container: str) -> None:
+        """Have a container compared again, which watches it, if it is not watched."""
+        if self.watch is not None and container not in self.watch:
+            self._waiting.check_soon(container, _AGAIN)
 
     def keep_only(self, containers: Collection[str]) -> None:
         """Forget all other containers."""

@@ -135,6 +135,8 @@ class WriteResults:
             self.waiting_nodes.add(key)
         elif write.is_check and not self.overwrites.is_contested(key):
             self.waiting_nodes.check_later(key)
+        if write.has_started:
+            self.overwrites.watch_again(key)
         is_written = written.result.outcome is WriteOutcome.WRITTEN
         if is_written:
             self._note_written(write, written.result)
