@@ -39,6 +39,8 @@ ERRORS: Final[dict[str, tuple[int, ...]]] = {
     "epoll_ctl": (errno.ENOMEM, errno.ENOSPC),
     "eventfd2": (errno.EMFILE,),
     "pipe2": (errno.EMFILE,),
+    "inotify_init1": (errno.EMFILE, errno.ENOMEM),
+    "inotify_add_watch": (errno.ENOSPC, errno.ENOMEM),
     "bind": (errno.EADDRINUSE, errno.ENOMEM),
     "listen": (errno.EADDRINUSE,),
     "connect": (errno.ECONNREFUSED, errno.EAGAIN),

@@ -61,10 +61,11 @@ _CRASHES: Final = (-signal.SIGSEGV, -signal.SIGABRT)
 _TRACEBACK: Final = "Traceback "
 _CRASH: Final = "Fatal Python error: "
 
-# Periodic rebalances, and looks at the folder of the cluster, go on in all phases, by
-# chance: these are enough.
+# Periodic rebalances, looks at the folder of the cluster, and signals for systemd go on
+# in all phases, by chance: these are enough.
 _ENOUGH: Final = {
     "cpu-time": (START, "idle", "scrape"),
+    "notify": (START, "idle", END),
     "spool": (START, "idle", "cluster", "reload"),
 }
 

@@ -6,10 +6,7 @@ import asyncio
 import contextlib
 import http.client
 import json
-import os
 import signal
-import socket
-import subprocess
 import sys
 import sysconfig
 from collections.abc import AsyncIterator, Mapping
@@ -19,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 from zlib import crc32
 
+import attrs
 import msgspec
 
 from nri_proto import nri_pb2
@@ -36,7 +34,10 @@ from nri_resmgr.values import QosClass
 from tests.app.class_rig import files_of
 from tests.daemon.host_nodes import KERNEL
 from tests.daemon.spooled import hand_over_adjustments, hand_over_configuration
-from tests.faults.system_calls import Fault, SystemCalls, numbers_of
+from tests.faults.filtered_process import start_filtered
+from tests.faults.node_kubelet import NodeKubelet, kubelet_on
+from tests.faults.service_manager import ServiceManager, service_manager_at
+from tests.faults.system_calls import Fault, SystemCalls
 from tests.host.cpu_trees import intel_pstate, write
 from tests.running.systemd_double import (
     SOCKET,
@@ -144,24 +145,40 @@ class UpdatedWorld(World):
         self.updated.add(container_id)
 
 
+@attrs.frozen(eq=False)
+class Neighbours:
+    """Other services of the node, whose sockets the daemon uses.
+
+    Attributes:
+        bus: The system bus of the host.
+        systemd: On that bus.
+        manager: The same systemd, which has started the daemon.
+        kubelet: Knows each pod.
+    """
+
+    bus: Bus
+    systemd: SystemdDouble
+    manager: ServiceManager
+    kubelet: NodeKubelet
+
+
 class FaultyNode:
     """A runtime, a host of files, and the one daemon on it at a time.
 
     Args:
         folder: For all files.
         runtime: It has to be started.
-        bus: The system bus of the host.
-        systemd: On that bus.
+        neighbours: They have to be, too.
     """
 
-    def __init__(
-        self, folder: Path, runtime: Runtime, bus: Bus, systemd: SystemdDouble
-    ) -> None:
+    def __init__(self, folder: Path, runtime: Runtime, neighbours: Neighbours) -> None:
         self.folder = folder
         self.runtime = runtime
-        self.systemd = systemd
+        self.systemd = neighbours.systemd
+        self.manager = neighbours.manager
+        self.kubelet = neighbours.kubelet
         # Paths of sockets are short, those of folders of tests are not.
-        self._bus = str((bus.root / SOCKET).readlink())
+        self._bus = str((neighbours.bus.root / SOCKET).readlink())
         self.world = runtime.world = UpdatedWorld()
         self.number = 0  # of the document
         self.adjusted = 0  # number of the adjustments
@@ -256,7 +273,6 @@ class FaultyNode:
         self.sees_all = sees_all
         calls = {one.point.call for one in faults}
         self._in_daemon = False
-        ours, theirs = socket.socketpair()
         folder = self.folder
         arguments = (
             *("-m", "nri_resmgr", "run", "--host-root", str(folder / "host")),
@@ -267,29 +283,20 @@ class FaultyNode:
             *("--spool", str(folder / "spool"), "--record", str(folder / "recording")),
             *("--http-endpoint", f"{self.address}:{_PORT}", "--verify-interval", "1"),
             *("--health-endpoint", f"{self.address}:{_PROBES}"),
+            *("--kubelet-dir", str(self.kubelet.folder)),
         )
-        launcher = str(Path(__file__).with_name("filtered.py"))
-        with ours, self.log.open("ab") as log:
-            with theirs:
-                self.process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-SE", launcher, str(theirs.fileno())),
-                    numbers_of(None if sees_all else calls | _ALWAYS_SEEN),
-                    *(sys.executable, *arguments),
-                    cwd=ROOT,
-                    env=os.environ
-                    | {
-                        "PYTHONFAULTHANDLER": "1",
-                        ADDRESS_VARIABLE: f"unix:path={self._bus}",
-                    },
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    pass_fds=(theirs.fileno(),),
-                )
-            ours.settimeout(BUSY)
-            _, found, _, _ = await asyncio.to_thread(socket.recv_fds, ours, 1, 1)
-        assert found, self.log.read_text()
-        self.calls = SystemCalls(found[0], self._place_of)
+        self.manager.forget()
+        self.process, listener = await start_filtered(
+            (sys.executable, *arguments),
+            self.log,
+            calls=None if sees_all else calls | _ALWAYS_SEEN,
+            environment=self.manager.environment
+            | {
+                "PYTHONFAULTHANDLER": "1",
+                ADDRESS_VARIABLE: f"unix:path={self._bus}",
+            },
+        )
+        self.calls = SystemCalls(listener, self._place_of)
         self.calls.arm(*faults)
         self.calls.start()
         return self.calls
@@ -303,6 +310,10 @@ class FaultyNode:
             return None
         if path == self._bus:
             return "bus"
+        if path == str(self.manager.path):
+            return "notify"
+        if path.startswith(f"{self.kubelet.folder}/"):
+            return "kubelet"
         return place_of(path, str(self.folder))
 
     async def in_step(self, within: float = BUSY) -> None:
@@ -350,6 +361,7 @@ class FaultyNode:
         annotations = _CLASSES | _AFFINITIES.get(name, {})
         pod = msgspec.structs.replace(workload.pod, id=name, annotations=annotations)
         if name not in self.runtime.world.pods:
+            self.kubelet.admit(workload)
             await self.runtime.run_pod(pod)
         assert workload.container.linux
         linux = msgspec.structs.replace(
@@ -368,6 +380,7 @@ class FaultyNode:
         if name in self.runtime.world.pods:
             await self.runtime.stop_pod(name)
             await self.runtime.remove_pod(name)
+            self.kubelet.forget(name)
         self.write_cgroups()
 
     def pins(self) -> Pins:
@@ -508,6 +521,19 @@ class FaultyNode:
                 links.append(str(one.readlink()))
         return sorted(links), [one.name for one in (folder / "task").iterdir()]
 
+    def watches(self) -> int:
+        """Return how many files and folders the daemon watches by inotify.
+
+        Source:
+            proc(5), /proc/pid/fdinfo: a line for each.
+        """
+        assert self.process is not None
+        found = 0
+        for one in Path(f"/proc/{self.process.pid}/fdinfo").iterdir():
+            with suppress(FileNotFoundError):
+                found += one.read_text().count("inotify wd:")
+        return found
+
 
 def _cgroups_path(workload: Workload) -> str:
     # As with the driver systemd: the daemon sets the values of units, too.
@@ -573,9 +599,18 @@ async def faulty_node(folder: Path) -> AsyncIterator[FaultyNode]:
     """Have a node with a runtime; no daemon outlives the block."""
     folder.mkdir()  # noqa: ASYNC240 - nothing else runs yet
     # The path of a socket has 107 characters at most, and pytest's folders are long.
-    with TemporaryDirectory(prefix="bus-") as short, bus_below(Path(short)) as bus:
-        async with Runtime(folder) as runtime, systemd_on(bus) as systemd:
-            node = FaultyNode(folder, runtime, bus, systemd)
+    with (
+        TemporaryDirectory(prefix="bus-") as short,
+        bus_below(Path(short)) as bus,
+        service_manager_at(Path(short, "notify")) as manager,
+    ):
+        async with (
+            Runtime(folder) as runtime,
+            systemd_on(bus) as systemd,
+            kubelet_on(Path(short, "kubelet")) as kubelet,
+        ):
+            neighbours = Neighbours(bus, systemd, manager, kubelet)
+            node = FaultyNode(folder, runtime, neighbours)
             try:
                 yield node
             finally:

@@ -70,6 +70,7 @@ class Oracle:
         self._groups: Mapping[str, str] = {}
         self._descriptors: list[str] = []
         self._threads = 0
+        self._watches = 0
 
     async def record(self) -> None:
         """Create and remove containers without faults, and note their pins."""
@@ -121,8 +122,10 @@ class Oracle:
         until = time.monotonic() + BUSY
         while time.monotonic() < until:
             with suppress(Exception):
-                await node.ask()
-                if "verification_timestamp" in (await node.get("/metrics"))[1]:
+                services = (await node.ask())["kubeletServices"]
+                has_kubelet = not any(one["problem"] for one in services)
+                metrics = (await node.get("/metrics"))[1]
+                if has_kubelet and "verification_timestamp" in metrics:
                     break
             await asyncio.sleep(LOOK)
         await asyncio.sleep(_PAUSE)
@@ -133,6 +136,7 @@ class Oracle:
         # Threads of single calls come and go.
         self._descriptors = min((links for links, _ in found), key=len)
         self._threads = min(len(threads) for _, threads in found)
+        self._watches = node.watches()
 
     def forget_resources(self) -> None:
         """Compare descriptors and threads no more: they were of another process."""
@@ -154,6 +158,7 @@ class Oracle:
         await check("visitor", self._look_at_visitor)
         await check("grants", self._look_at_grants)
         await check("placement", self._look_at_placement)
+        await check("kubelet", self._look_at_kubelet)
         await check("checkpoint", self._look_at_checkpoint(present=True))
         await check("host", self._look_at_host)
         await node.remove(PROBE.name)
@@ -171,6 +176,8 @@ class Oracle:
         await check("recording", self._look_at_recording)
         await check("metrics", self._look_at_metrics(since))
         await check("health", self._look_at_health)
+        await check("systemd", self._look_at_manager(time.monotonic()))
+        await check("watches", self._look_at_watches)
         if self._threads:
             await check("resources", self._look_at_resources)
 
@@ -272,6 +279,36 @@ class Oracle:
         await self.node.remove(PROBE.name)
         await asyncio.sleep(1.0)  # values are collected for half a second
         return f"the unit of {name} has {found!r}, not {wanted}"
+
+    async def _look_at_kubelet(self) -> str:
+        """Look for requests and devices of all containers, the new one included."""
+        state = await self.node.ask()
+        for one in state["kubeletServices"]:
+            if one["problem"]:
+                return str(one["problem"])
+        sources = {one["id"]: one["ownSource"] for one in state["containers"]}
+        # A new limit of the adjusted container whose session ends looks like a resize.
+        others = {
+            key: one for key, one in sources.items() if not one.startswith("kubelet")
+        }
+        if others:
+            return f"requests are of {others}"
+        details = state["kubeletServices"][-1]["details"]
+        number = len(self.node.runtime.world.pods)
+        wanted = f"{number} of {number} pods, {number} devices"
+        return "" if details == wanted else f"{details}, not {wanted}"
+
+    def _look_at_manager(self, since: float) -> Callable[[], Awaitable[str]]:
+        async def look() -> str:
+            return self.node.manager.problem(since)
+
+        return look
+
+    async def _look_at_watches(self) -> str:
+        found = self.node.watches()
+        if found >= self._watches:
+            return ""
+        return f"{found} watches of inotify, {self._watches} before"
 
     def _look_at_rebalance(self, times: int) -> Callable[[], Awaitable[str]]:
         node = self.node

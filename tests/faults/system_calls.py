@@ -95,8 +95,10 @@ _NEW_DESCRIPTORS: Final = {
     "eventfd2": 290,
     "epoll_create1": 291,
     "pipe2": 293,
+    "inotify_init1": 294,
     "epoll_ctl": 233,
 }
+_WATCHES: Final = {"inotify_add_watch": 254}
 _MEMORY: Final = {"mmap": 9, "brk": 12, "mremap": 25}
 _THREADS: Final = {"clone": 56, "clone3": 435}
 
@@ -107,6 +109,7 @@ _NAMES: Final = {
         _PATHS_AT,
         _DESCRIPTORS,
         _NEW_DESCRIPTORS,
+        _WATCHES,
         _MEMORY,
         _THREADS,
     )
@@ -311,8 +314,13 @@ class SystemCalls(threading.Thread):
             place = self._of_path(pid, _CWD, arguments[0])
         elif name in _PATHS_AT:
             place = self._of_path(pid, _signed(arguments[0]), arguments[1])
+        elif name in _WATCHES:
+            place = self._of_path(pid, _CWD, arguments[1])
         elif name in ("connect", "bind"):
             place = self._place_of(_address(pid, arguments[1], arguments[2]))
+        elif name == "sendto" and arguments[4]:
+            # A datagram: its socket has neither an address nor a peer.
+            place = self._place_of(_address(pid, arguments[4], arguments[5]))
         else:
             place = self._of_descriptor(pid, arguments[0])
         return None if place is None else Point(_SAME.get(name, name), place)

@@ -40,7 +40,15 @@ FOUND: Final = {
         "scrape:mmap/memory/ENOMEM/0/always",
     ),
     "background": ("cluster:openat/spool/EMFILE/0/1",),
-    START: ("start:newfstatat/bus-library/EIO/0/always",),
+    START: (
+        "start:newfstatat/bus-library/EIO/0/always",
+        "start:sendto/notify/ENOBUFS/0/1",
+        "start:sendto/notify/ENOBUFS/0/always",
+        "start:inotify_add_watch/cgroups/ENOSPC/0/always",
+        "start:inotify_init1/new/EMFILE/0/always",
+        "start:connect/kubelet/EAGAIN/0/always",
+        "start:sendto/kubelet/EPIPE/5/1",
+    ),
     "end": (
         "end:newfstatat/control/hang/0/1",
         "end:newfstatat/control/hang/0/1+clone/thread/ENOMEM/0/always",
