@@ -65,7 +65,8 @@ def containers(draw: st.DrawFn) -> list[ContainerSpec]:
 
 
 def built(document: dict[str, Any]) -> PodpoolsPolicy:
-    policy: Any = policy_of("PodpoolsPolicy", document, MACHINE)
+    policy = policy_of("PodpoolsPolicy", document, MACHINE)
+    assert isinstance(policy, PodpoolsPolicy)
     return policy
 
 
