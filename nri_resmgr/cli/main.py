@@ -47,8 +47,10 @@ class _ShowVersion(argparse.Action):
     """Prints the version; unlike argparse's own action, reads it when asked only."""
 
     # Any: argparse's own arguments.
-    def __init__(self, *words: Any, **how: Any) -> None:
-        super().__init__(*words, nargs=0, default=argparse.SUPPRESS, **how)
+    def __init__(self, option_strings: Sequence[str], dest: str, **how: Any) -> None:
+        super().__init__(
+            option_strings, dest, nargs=0, default=argparse.SUPPRESS, **how
+        )
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print it and end the process."""

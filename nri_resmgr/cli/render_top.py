@@ -223,7 +223,7 @@ def _sizes(node: JsonObject, now: int | None) -> str:
 
 
 def _bar(memory: JsonObject, length: int, paint: Paint) -> str:
-    share = (memory["granted"] or 0) / memory["capacity"]
+    share: float = (memory["granted"] or 0) / memory["capacity"]
     full = min(round(length * share), length)
     return paint("bar", "#" * full) + "." * (length - full)
 

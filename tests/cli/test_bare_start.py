@@ -106,15 +106,17 @@ async def test_without_a_terminal_it_serves_the_runtime(tmp_path: Path) -> None:
 def test_a_terminal_at_one_end_only_is_no_person(missing: str, tmp_path: Path) -> None:
     """As in a script: `nri-resmgr > log`, or `nri-resmgr < /dev/null`."""
     ours, theirs = pty.openpty()
-    streams = {"stdin": theirs, "stdout": theirs} | {missing: subprocess.DEVNULL}
+    stdin = subprocess.DEVNULL if missing == "stdin" else theirs
+    stdout = subprocess.DEVNULL if missing == "stdout" else theirs
     done = subprocess.run(
         COMMAND,
         env=CLEAN | {"NRI_RESMGR_NRI_SOCKET": str(tmp_path / "none")},
+        stdin=stdin,
+        stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,
         check=False,
         timeout=60,
-        **streams,
     )
     os.close(theirs)
     shown = read_all(ours)
