@@ -15,7 +15,7 @@ from nri_resmgr.agent.api import Access
 from nri_resmgr.app.background.supervisor import LONGEST, STEADY
 from nri_resmgr.app.metrics.table import PART_FAILING, PART_FAILURES
 from nri_resmgr.spool import CONFIGURATION
-from nri_resmgr.stub.serve import FAILED
+from nri_resmgr.values.exit_status import FAILED
 from tests.agent.agent_process import (
     ENDPOINTS,
     NODE,

@@ -61,8 +61,6 @@ def placers(machine: Machine) -> Iterator[tuple[str, Callable[[Machine], Placer]
 
 def measure(spec: str, placer: str, load: float, seed: int) -> Measured:
     """Let a node live once."""
-    configure_logging("error", LogFormat.TEXT)
-    levels.set("app.observing.refusal_log", "error")
     machine = parse_spec(spec)
     node = Watched(machine, dict(placers(machine))[placer](machine))
     live(machine, arrivals(machine, seed, load), node.create, node.stop)
@@ -95,7 +93,7 @@ def row_of(placer: str, lives: list[Measured]) -> tuple[str, ...]:
 
 def sections() -> Iterator[str]:
     """Yield a table for each machine and load."""
-    with ProcessPoolExecutor() as pool:
+    with ProcessPoolExecutor(initializer=_log_errors_only) as pool:
         for title, spec in MACHINES.items():
             for load in LOADS:
                 names = [name for name, _ in placers(parse_spec(spec))]
@@ -108,6 +106,11 @@ def sections() -> Iterator[str]:
                     for name, lives in found.items()
                 ]
                 yield f"### {title}, load {100 * load:.0f} %\n\n{table(_HEADER, rows)}"
+
+
+def _log_errors_only() -> None:
+    configure_logging("error", LogFormat.TEXT)
+    levels.set("app.observing.refusal_log", "error")
 
 
 def main() -> None:

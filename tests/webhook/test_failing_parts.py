@@ -15,7 +15,7 @@ import pytest
 
 from nri_resmgr.app.background.supervisor import LONGEST, STEADY
 from nri_resmgr.app.metrics.table import PART_FAILING, PART_FAILURES
-from nri_resmgr.stub.serve import FAILED
+from nri_resmgr.values.exit_status import FAILED
 from nri_resmgr.webhook.own_certificates.plan import Pair
 from tests.faults.filtered_process import FilteredProcess, filtered_process
 from tests.faults.later_clock import LaterClock

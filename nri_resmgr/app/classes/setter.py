@@ -66,7 +66,7 @@ class ClassSetter:
             such a key, which most pods are. Empty if each container is to be looked at.
     """
 
-    annotations: frozenset[str] = frozenset()
+    annotations = frozenset[str]()
 
     def check(self, new: NewContainer) -> None:
         """Check what a container asks for, before the policy decides.
