@@ -46,4 +46,8 @@ def content_of(
     sums = {page: dict(zones) for page, zones in accounts.sums.items() if zones}
     known = accounts.copy()
     known.index_rows(grants)  # if no grant has been widened so far
-    return {"sums": sums, "rows": {page: known.rows(page) for page in sums}}
+    return {
+        "sums": sums,
+        "rows": {page: known.rows(page) for page in sums},
+        "reaches": {page: known.reaches(page) for page in sums},
+    }

@@ -18,12 +18,16 @@ Row: TypeAlias = tuple[int, int, int, int, str, int]
 Requests are widened in the order of these tuples.
 """
 
+Reaches: TypeAlias = dict[tuple[int, bool], int]
+"""Bytes of requests by the nodes that they may be widened to, and whether never."""
+
 
 class Accounts:
     """Sums, a feasible distribution, and widenable requests, per page size and zone.
 
-    Those of a ledger never change: changes are made to a copy. Widenable requests are
-    only indexed once memory is short, and kept up to date from then on.
+    Those of a ledger never change: changes are made to a copy. Widenable requests, and
+    how far all may be widened, are only indexed once memory is short, and kept up to
+    date from then on.
 
     Attributes:
         sums: Page size to zone to bytes granted, all positive.
@@ -38,6 +42,7 @@ class Accounts:
         self.sums: dict[Bytes, dict[int, int]] = {}
         # Copies share the lists of rows, so that these are replaced and never changed.
         self._rows: dict[Bytes, dict[int, list[Row]]] | None = None
+        self._reaches: dict[Bytes, Reaches] | None = None
         for grant in grants:
             self.add(grant)
 
@@ -48,16 +53,23 @@ class Accounts:
         other.sums = {page: zones.copy() for page, zones in self.sums.items()}
         if self._rows is not None:
             other._rows = {page: zones.copy() for page, zones in self._rows.items()}
+        if self._reaches is not None:
+            other._reaches = {page: one.copy() for page, one in self._reaches.items()}
         return other
 
     def index_rows(self, grants: Iterable[MemoryGrant]) -> bool:
-        """Index the requests that may be widened; False if they are indexed already."""
+        """Index how far requests may be widened; False if that is known already."""
         if self._rows is not None:
             return False
-        self._rows = {}
+        self._rows, self._reaches = {}, {}
         for grant in grants:
             self._add_row(grant)
+            self._add_reach(grant)
         return True
+
+    def reaches(self, page: Bytes) -> Reaches:
+        """Return what is granted by how far it may be widened; see `index_rows`."""
+        return self._reaches.get(page, {}) if self._reaches else {}
 
     def rows(self, page: Bytes) -> Mapping[int, Sequence[Row]]:
         """Return the requests that may be widened by zone, in ascending order."""
@@ -72,6 +84,7 @@ class Accounts:
                 del self._fills[page]
             self._sum(page, zone, amount)
         self._add_row(grant)
+        self._add_reach(grant)
 
     def remove(self, grant: MemoryGrant) -> None:
         """Remove a grant."""
@@ -81,6 +94,7 @@ class Accounts:
                 fill.lift(zone, amount)
             self._sum(page, zone, -amount)
         self._remove_row(grant)
+        self._add_reach(grant, -1)
 
     def move(self, request: MemoryRequest, before: int, after: int) -> bool:
         """Move a request to another zone; False, and it stays, if it does not fit.
@@ -101,7 +115,7 @@ class Accounts:
         return True
 
     def replace_rows(self, moved: Sequence[tuple[MemoryGrant, MemoryGrant]]) -> None:
-        """Update the rows of requests that were moved."""
+        """Update the rows and reaches of requests that were moved."""
         ids = {to.request.id for _, to in moved}
         places = [
             (one.zone.bits, page) for one, _ in moved for page, _ in one.request.demand
@@ -110,8 +124,10 @@ class Accounts:
             rows = self._rows.get(page, {}) if self._rows else {}
             if kept := [row for row in rows.pop(zone, []) if row[-2] not in ids]:
                 rows[zone] = kept
-        for _, to in moved:
+        for one, to in moved:
             self._add_row(to)
+            self._add_reach(one, -1)
+            self._add_reach(to)
 
     def overfull(self, page: Bytes) -> int:
         """Return nodes with more grants than capacity; 0 for none."""
@@ -163,6 +179,17 @@ class Accounts:
             sums[zone] = total
         else:
             del sums[zone]
+
+    def _add_reach(self, grant: MemoryGrant, times: int = 1) -> None:
+        if self._reaches is None:
+            return
+        key = reach_of(grant, self._layout), grant.is_fixed
+        for page, amount in grant.request.demand:
+            sums = self._reaches.setdefault(page, {})
+            if total := sums.get(key, 0) + times * amount:
+                sums[key] = total
+            else:
+                del sums[key]
 
     def _add_row(self, grant: MemoryGrant) -> None:
         if self._rows is None:

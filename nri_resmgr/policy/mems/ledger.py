@@ -101,12 +101,16 @@ class MemoryLedger(msgspec.Struct, frozen=True):
     def release(self, *requests: str) -> MemoryLedger:
         """Remove requests; unknown ids are ignored. Others keep their nodes."""
         grants, accounts = self.grants.copy(), self.accounts
+        # Then the sums of what stays are faster to count.
+        is_most = len(requests) > len(grants) // 2
         for request in requests:
             grant = grants.pop(request, None)
-            if grant is not None and grant.request.demand:
+            if grant is not None and grant.request.demand and not is_most:
                 if accounts is self.accounts:
                     accounts = accounts.copy()
                 accounts.remove(grant)
+        if is_most:
+            return MemoryLedger.counted(self.layout, grants)
         return MemoryLedger(self.layout, MappingProxyType(grants), accounts)
 
 

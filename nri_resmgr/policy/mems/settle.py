@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from types import MappingProxyType
 from typing import TypeAlias
 
 from nri_resmgr.policy.mems.accounts import Row, row_of
 from nri_resmgr.policy.mems.errors import MemoryShort
 from nri_resmgr.policy.mems.fill import filled
-from nri_resmgr.policy.mems.layout import MemoryLayout
 from nri_resmgr.policy.mems.ledger import MemoryLedger, Spill, Widening
 from nri_resmgr.policy.mems.request import MemoryGrant
 from nri_resmgr.policy.mems.zones import reach_of, widened
@@ -38,11 +37,13 @@ def settle(grant: MemoryGrant, ledger: MemoryLedger) -> Settled:
         return counted, ()
     if ledger.accounts.index_rows(ledger.grants.values()):
         counted = ledger.count(grant)
+    if short := _shortage(grant, counted):
+        raise short
     trial = _Trial(grant, counted)
     while spill := trial.spill():
         movable = trial.movable(spill)
         if not movable:
-            raise shortage(grant, ledger)
+            raise ValueError(f"{grant.request.title} does not fit after all")
         for request in _in_turn(movable, int(spill.over)):
             trial.widen(request, spill)
     trial.undo_needless()
@@ -176,46 +177,38 @@ def _in_turn(movable: list[Row], missing: int) -> Iterator[str]:
             end -= 1
 
 
-def shortage(newcomer: MemoryGrant, ledger: MemoryLedger) -> MemoryShort:
+def _shortage(newcomer: MemoryGrant, counted: MemoryLedger) -> MemoryShort | None:
     """Return the error for a grant that does not fit with all others fully widened.
 
     Its nodes are the smallest set that *newcomer* is confined to and that is too small
-    for it and all other requests that are confined to it.
+    for it and all other requests that are confined to it. None if it fits.
+
+    *counted* has the grant already.
     """
-    layout, mine = ledger.layout, newcomer.request
-    others = [one for one in ledger.grants.values() if one.request.id != mine.id]
+    layout, mine = counted.layout, newcomer.request
+    reach = reach_of(newcomer, layout)
     for page, wanted in mine.demand:
-        fixed, movable = _reached(others, page, layout)
-        fill, _ = filled(Counter(fixed) + Counter(movable), layout.sizes(page))
-        if fill.lay(reach_of(newcomer, layout), wanted):
+        others = counted.accounts.reaches(page).copy()
+        others[reach, newcomer.is_fixed] -= wanted
+        amounts: Counter[int] = Counter()
+        for (zone, _), amount in others.items():
+            amounts[zone] += amount
+        fill, _ = filled(+amounts, layout.sizes(page))
+        if fill.lay(reach, wanted):
             nodes = fill.reached
-            reserved = _inside(fixed, nodes)
+            inside = [
+                (is_fixed, amount)
+                for (zone, is_fixed), amount in others.items()
+                if not zone & ~nodes
+            ]
             return MemoryShort(
                 title=mine.title,
                 wanted=Bytes(wanted),
                 page_size=page,
                 nodes=NodeSet(nodes),
                 capacity=Bytes(layout.total(nodes, page)),
-                promised=Bytes(reserved + _inside(movable, nodes)),
-                reserved=Bytes(reserved),
+                promised=Bytes(sum(amount for _, amount in inside)),
+                reserved=Bytes(sum(amount for is_fixed, amount in inside if is_fixed)),
                 strict=mine.strict,
             )
-    raise ValueError(f"{mine.title} fits after all")
-
-
-def _reached(
-    grants: Sequence[MemoryGrant], page: Bytes, layout: MemoryLayout
-) -> tuple[dict[int, int], dict[int, int]]:
-    """Sum fixed and other grants by reach, the widest zone that each may get."""
-    fixed: dict[int, int] = {}
-    movable: dict[int, int] = {}
-    for grant in grants:
-        if amount := grant.request.wants(page):
-            amounts = fixed if grant.is_fixed else movable
-            reach = reach_of(grant, layout)
-            amounts[reach] = amounts.get(reach, 0) + amount
-    return fixed, movable
-
-
-def _inside(amounts: Mapping[int, int], nodes: int) -> int:
-    return sum(amount for reach, amount in amounts.items() if not reach & ~nodes)
+    return None

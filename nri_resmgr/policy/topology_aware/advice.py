@@ -79,7 +79,9 @@ def advise(error: PolicyError, spec: ContainerSpec, place: Place) -> None:
         helps.append(stop.text)
     elif not lacks_memory and (most := most_cpus(spec, accepts)):
         helps.append(at_most(most).text)
-    helps += [one.text for one in _OF_CONTAINERS if accepts(one)]
+    # Memory is short for them with all CPUs alike, so that only settings are left.
+    changes = (one for one in _OF_CONTAINERS if one.settings or not lacks_memory)
+    helps += [one.text for one in changes if accepts(one)]
     error.advice = sentence(helps)
 
 

@@ -13,7 +13,12 @@ from msgspec.structs import replace
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.mems import MemoryLedger, MemoryOffer, grow_memory
+from nri_resmgr.policy.mems import (
+    MemoryLedger,
+    MemoryOffer,
+    MemoryShort,
+    grow_memory,
+)
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import (
@@ -203,12 +208,19 @@ def _beside(
 
 def _find_free_place(demand: Demand, view: NodeView) -> PoolPlacement:
     tried: list[Failure] = []
+    short: MemoryShort | None = None
     for candidate in candidates(demand, view):
+        decided, pool = str(candidate.decided), candidate.pool
         try:
-            decided, pool = str(candidate.decided), candidate.pool
-            return place_in_pool(demand, pool, view, decided=decided, tried=tried)
+            if short is None:
+                return place_in_pool(demand, pool, view, decided=decided, tried=tried)
+            take(demand, pool, view)
+            tried.append((pool.name, short))  # the same in all pools: `MemoryOffers`
+        except MemoryShort as error:
+            short = error
+            tried.append((pool.name, error))
         except PolicyError as error:
-            tried.append((candidate.pool.name, error))
+            tried.append((pool.name, error))
     root = view.tree.root
     if demand.kind is CpuKind.SHARED and (
         not demand.fraction or _may_be_reserved(demand, view)

@@ -191,10 +191,20 @@ class TopologyAwareState(KnowsContainers, frozen=True):
         """
         gone = [key for key in self.ledger.entries if key != container]
         others = (slot for slot in self.reserved_places if slot[0] != pod)
-        left = self.release_places(*others).take_back(*gone)
+        left = self.release_places(*others)
         for uid in self.claims:
             left = left.drop_claim(uid)
-        return replace(left, ledger=left.ledger.drop(*gone))
+        grants = left.grants.copy()
+        for key in gone:
+            grants.pop(key, None)
+        # Counted anew: on a full node, what stays is far less than what goes.
+        return replace(
+            left,
+            ledger=left.ledger.drop(*gone),
+            grants=MappingProxyType(grants),
+            pool_ledger=PoolLedger.of(left.pool_ledger.tree, grants.values()),
+            memory=left.memory.release(*gone),
+        )
 
 
 def place_id(slot: Slot) -> str:
