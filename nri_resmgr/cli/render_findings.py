@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from typing import Final, TypeVar
 
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.tables import format_changes, format_table
 from nri_resmgr.policy.views import PoolUse
-from nri_resmgr.scenario.compare import REFUSED, changes_between
-from nri_resmgr.scenario.findings import Findings, PlacedContainer
+from nri_resmgr.scenario.compare import REFUSED, FindingChange, changes_between
+from nri_resmgr.scenario.estimates import CPU, MEMORY
+from nri_resmgr.scenario.findings import (
+    Findings,
+    PlacedContainer,
+    group_placements,
+    group_refusals,
+)
 from nri_resmgr.scenario.node import RefusedRequest
-from nri_resmgr.scenario.steps import LeftOut
+from nri_resmgr.scenario.replicas import Group, OfStep, grouped
+from nri_resmgr.scenario.steps import ByShape, Scenario
 from nri_resmgr.values import format_cpus
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject, to_plain
@@ -28,30 +35,47 @@ _PLACEMENTS: Final = (
 _POOLS: Final = ("pool", "kind", "CPUs", "granted", "free", "largest", "memory")
 _MOST_NAMES: Final = 5
 _CHANGES: Final = ("container", "what", "before", "after")
+_NO_WORKLOAD: Final = Scenario("", "", ())
+
+ResultT = TypeVar("ResultT", bound=OfStep)
 
 
 def show_findings(
-    found: Findings, output: str, left_out: Sequence[LeftOut] = ()
+    found: Findings, output: str, workload: Scenario = _NO_WORKLOAD
 ) -> str:
-    """Format findings, and what was left out of the workload, as tables or as JSON."""
+    """Format findings, and how the workload was read, as tables or as JSON.
+
+    *output* is ``table``, in which replicas with equal results are one row, ``wide``
+    with a row for each, or ``json``.
+    """
     if output == "json":
-        document = {**_findings_document(found), "left_out": to_plain(left_out)}
+        document = {**_findings_document(found), **_workload_document(workload)}
         return printable_json(json.dumps(document, indent=2))
-    return "\n\n".join((*_sections(found), *_left_out(left_out)))
+    sections = _sections(found, by_replica=output == "wide")
+    return "\n\n".join((*sections, *_workload(workload)))
 
 
 def show_changes(
-    first: Findings, second: Findings, output: str, left_out: Sequence[LeftOut] = ()
+    first: Findings, second: Findings, output: str, workload: Scenario = _NO_WORKLOAD
 ) -> tuple[str, bool]:
     """Format the differences; return also whether there are any."""
     changes = changes_between(first, second)
     if output == "json":
-        plain, left = to_plain(changes), to_plain(left_out)
-        document = {"format": FORMAT, "changes": plain, "left_out": left}
+        document = {"format": FORMAT, "changes": to_plain(changes)}
+        document |= _workload_document(workload)
         return printable_json(json.dumps(document, indent=2)), bool(changes)
-    rows = ((one.title, one.what, one.before, one.after) for one in changes)
+    groups = _each(changes) if output == "wide" else grouped(changes, _same_change)
+    rows = map(_change, groups)
     table = format_changes(_CHANGES, rows, REFUSED) if changes else "no difference"
-    return "\n\n".join((table, *_left_out(left_out))), bool(changes)
+    return "\n\n".join((table, *_workload(workload))), bool(changes)
+
+
+def _workload_document(workload: Scenario) -> JsonObject:
+    return {
+        "left_out": to_plain(workload.left_out),
+        "skipped": to_plain(workload.skipped),
+        "by_shape": to_plain(workload.by_shape),
+    }
 
 
 def _findings_document(found: Findings) -> JsonObject:
@@ -85,32 +109,85 @@ def _largest_of(pool: PoolUse) -> int:
     return min(pool.free // 1000, len(pool.cpus)) if grantable else 0
 
 
-def _sections(found: Findings) -> Iterator[str]:
+def _sections(found: Findings, *, by_replica: bool) -> Iterator[str]:
     yield f"{found.kind} on {count_text(len(found.machine.online), 'CPU')}"
-    if found.placements:
-        yield format_table(_PLACEMENTS, map(_placement, found.placements))
-    if found.refusals:
-        refused = (f"  {_sentence(one)}" for one in found.refusals)
-        yield "\n".join(("refused", *refused))
+    placed, refused = found.placements, found.refusals
+    if placed:
+        rows = _each(placed) if by_replica else group_placements(placed)
+        yield format_table(_PLACEMENTS, map(_placement, rows))
+        yield from _notes(placed)
+    if refused:
+        groups = _each(refused) if by_replica else group_refusals(refused)
+        yield "\n".join(("refused", *(f"  {_sentence(one)}" for one in groups)))
     if found.pools:  # else no amounts are accounted for
         yield format_table(_POOLS, (_pool(one) for one in found.pools))
         yield "\n".join(_headroom(found))
-    if scattered := tuple(_scattered(found)):
+    if scattered := tuple(_scattered(found, by_replica=by_replica)):
         yield "\n".join(scattered)
 
 
-def _left_out(objects: Sequence[LeftOut]) -> Iterator[str]:
-    if objects:
-        rows = (printable(f"  {one}: {one.why}") for one in objects)
+def _each(found: Iterable[ResultT]) -> tuple[Group[ResultT], ...]:
+    return tuple(Group(one.title, (one,)) for one in found)
+
+
+def _same_change(one: FindingChange) -> Hashable:
+    # The values may be sentences of refusals.
+    before, after = (text.replace(one.title, "") for text in (one.before, one.after))
+    return one.what, before, after
+
+
+def _change(group: Group[FindingChange]) -> Sequence[str]:
+    one = group.first
+    before, after = (
+        text.replace(one.title, group.title) if one.what == REFUSED else text
+        for text in (one.before, one.after)
+    )
+    return group.title, one.what, before, after
+
+
+def _notes(placed: Sequence[PlacedContainer]) -> Iterator[str]:
+    """Yield what the marks in the table mean, and why containers share CPUs."""
+    marks = {f"~ {mark.amount}: {mark.why}" for one in placed for mark in one.estimates}
+    if marks:
+        yield "\n".join(sorted(marks))
+    shared = (one for one in placed if one.why_shared)
+    if groups := grouped(shared, lambda one: one.why_shared):
+        rows = (printable(f"  {one.title}: {one.first.why_shared}") for one in groups)
+        yield "\n".join(("Guaranteed, but without exclusive CPUs", *rows))
+
+
+def _workload(workload: Scenario) -> Iterator[str]:
+    """Yield how the objects of manifests were read."""
+    if workload.by_shape:
+        rows = (printable(f"  {_shape(one)}") for one in workload.by_shape)
+        yield "\n".join(("pod templates found by their shape", *rows))
+    if workload.left_out:
+        rows = (printable(f"  {one}: {one.why}") for one in workload.left_out)
         yield "\n".join(("left out", *rows))
+    if workload.skipped:
+        kinds: dict[str, list[str]] = {}
+        for one in workload.skipped:
+            kinds.setdefault(one.why, []).append(f"{one.number} {one.kind}")
+        rows = (printable(f"  {', '.join(of)}: {why}") for why, of in kinds.items())
+        yield "\n".join(("skipped", *rows))
 
 
-def _placement(one: PlacedContainer) -> Sequence[str]:
+def _shape(one: ByShape) -> str:
+    pods = ", ".join(
+        f"{part} {count_text(count, 'pod')}".lstrip()
+        for part, count in one.pods.items()
+    )
+    return f"{one.kind} {one.title} ({one.api}): {pods}"
+
+
+def _placement(group: Group[PlacedContainer]) -> Sequence[str]:
+    one = group.first
+    marks = {mark.amount: "~" for mark in one.estimates}
     return (
-        one.title,
+        group.title,
         one.qos.value,
-        format_cpus(one.request),
-        size_text(one.memory or None),
+        marks.get(CPU, "") + format_cpus(one.request),
+        marks.get(MEMORY, "") + size_text(one.memory or None),
         str(one.cpus) or "any",
         str(one.exclusive) or "-",
         str(one.mems) or "any",
@@ -119,9 +196,10 @@ def _placement(one: PlacedContainer) -> Sequence[str]:
     )
 
 
-def _sentence(one: RefusedRequest) -> str:
-    about = "" if one.why.startswith(one.title) else f"{one.title}: "
-    return printable(f"{about}{one.why}")
+def _sentence(group: Group[RefusedRequest]) -> str:
+    one = group.first
+    about = "" if one.why.startswith(one.title) else f"{group.title}: "
+    return printable(f"{about}{one.why.replace(one.title, group.title)}")
 
 
 def _pool(one: PoolUse) -> Sequence[str]:
@@ -152,12 +230,15 @@ def _headroom(found: Findings) -> Iterator[str]:
         yield f"free CPUs that share a core with an exclusive CPU: {found.stranded}"
 
 
-def _scattered(found: Findings) -> Iterator[str]:
+def _scattered(found: Findings, *, by_replica: bool) -> Iterator[str]:
+    known = {one.title: one for one in found.placements}
     parts = {"sockets": "sockets", "nodes": "NUMA nodes", "l3": "L3 caches"}
     for kind, spread in (("exclusive", found.spread), ("shared", found.shared_spread)):
         for key, part in parts.items():
             if titles := getattr(spread, key):
-                names = printable(", ".join(titles[:_MOST_NAMES]))
-                more = len(titles) - _MOST_NAMES
+                these = (known[title] for title in titles)
+                groups = _each(these) if by_replica else grouped(these, lambda _: None)
+                names = printable(", ".join(one.title for one in groups[:_MOST_NAMES]))
+                more = sum(len(one.members) for one in groups[_MOST_NAMES:])
                 rest = f" and {more} more" if more > 0 else ""
                 yield f"{kind} CPUs in several {part}: {len(titles)} ({names}{rest})"

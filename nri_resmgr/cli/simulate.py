@@ -9,13 +9,15 @@ from typing import Final
 
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
 from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
+from nri_resmgr.cli.progress import Progress, standard_error
 from nri_resmgr.cli.render_findings import show_changes, show_findings
+from nri_resmgr.cli.workload_files import read_texts
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.log.levels import levels
 from nri_resmgr.log.output import LogFormat, configure_logging
 from nri_resmgr.scenario.findings import Findings, findings_of
-from nri_resmgr.scenario.manifests import read_workload
+from nri_resmgr.scenario.manifests import BadFile, read_workloads
 from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.picture import picture_html, picture_svg
 from nri_resmgr.scenario.play import Player
@@ -29,25 +31,18 @@ examples:
   nri-resmgr simulate --topology node7.tgz deployment.yaml  a dump of another one
   nri-resmgr simulate --config-file a.yaml --against b.yaml pods.yaml
   nri-resmgr simulate --picture node.svg pods.yaml          this machine, as a picture
+  nri-resmgr simulate --topology node7.tgz manifests/ extra.yaml
+  helm template my-chart | nri-resmgr simulate --topology node7.tgz --fail-on-refused -
 
-WORKLOAD is a scenario, or Kubernetes manifests of pods, Deployments and the like.
+WORKLOAD is a scenario, Kubernetes manifests, a folder of these, or - for standard
+input. Objects of all kinds that have a pod template are read.
 
 exit status: 0 done, also if containers were refused; 1 the two configurations of
---against differ; 2 bad input
+--against differ, or with --fail-on-refused something was refused; 2 bad input
 """
 
+_FORMATS: Final = "output format, default %(default)s; wide has a line for each replica"
 _SUFFIXES: Final = (".svg", ".html")
-
-
-@dataclass(eq=False)
-class BadFile(InputError):
-    """A file of the command line has a mistake."""
-
-    path: Path
-    mistake: Exception
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.mistake}"
 
 
 @dataclass(eq=False)
@@ -69,7 +64,11 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.epilog = _EXAMPLES
     parser.add_argument(
-        "workload", type=Path, metavar="WORKLOAD", help="a scenario, or manifests"
+        "workloads",
+        type=Path,
+        nargs="+",
+        metavar="WORKLOAD",
+        help="a scenario, or manifests: files, folders, and - for standard input",
     )
     parser.add_argument(
         "--topology",
@@ -96,7 +95,12 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="file to draw the machine in, .svg or .html",
     )
-    add_output(parser, "table", "json")
+    parser.add_argument(
+        "--fail-on-refused",
+        action="store_true",
+        help="exit with status 1 if a request is refused",
+    )
+    add_output(parser, "table", "wide", "json", help_text=_FORMATS)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -107,41 +111,47 @@ def run(options: argparse.Namespace) -> int:
     # The tables show the decisions; only warnings, as of the configuration, are new.
     configure_logging("warning", LogFormat.TEXT)
     levels.set("app.observing.refusal_log", "error")
-    text = read_text_file(options.workload)
-    try:
-        scenario = read_workload(text)
-    except InputError as mistake:
-        raise BadFile(options.workload, mistake) from None
+    scenario = read_workloads(*read_texts(options.workloads))
     spec = options.topology or scenario.machine
     machine = named_machine(spec) if spec else this_machine(options)
     # A synthetic machine has no cgroups, unless their folder is named besides.
     has_host = not spec or options.host_root != "/"
     tree = HostTree(options.host_root) if has_host else None
-    found = _play(machine, scenario, options.config_file, tree)
+    files = [options.config_file]
+    if options.against:
+        files.append(options.against)
+    total = len(files) * scenario.pods
+    with Progress(standard_error(), total, "pods simulated") as progress:
+        found, *others = (
+            findings_of(_played(machine, scenario, file, tree, progress))
+            for file in files
+        )
     if options.picture:
         _draw(found, options.picture)
-    if options.against is None:
-        print(show_findings(found, options.output, scenario.left_out))
-        return 0
-    other = _play(machine, scenario, options.against, tree)
-    text, differ = show_changes(found, other, options.output, scenario.left_out)
+    is_refused = any(one.refusals for one in (found, *others))
+    status = int(options.fail_on_refused and is_refused)
+    if not others:
+        print(show_findings(found, options.output, scenario))
+        return status
+    text, differ = show_changes(found, others[0], options.output, scenario)
     print(text)
-    return int(differ)
+    return int(differ) or status
 
 
-def _play(
+def _played(
     machine: Machine,
     scenario: Scenario,
     config_file: Path | None,
     tree: Tree | None,
-) -> Findings:
+    progress: Progress,
+) -> InProcessNode:
     document = read_text_file(config_file) if config_file else scenario.document
     try:
         node = InProcessNode(machine, document, tree)
     except InputError as mistake:
-        raise BadFile(config_file or Path("the scenario"), mistake) from None
-    Player(node).play(scenario)
-    return findings_of(node)
+        raise BadFile(str(config_file or "the scenario"), mistake) from None
+    Player(node, progress.advance).play(scenario)
+    return node
 
 
 def _draw(found: Findings, path: Path) -> None:

@@ -12,17 +12,22 @@ from nri_resmgr.scenario.findings import Findings, PlacedContainer
 REFUSED: Final = "refused"
 """The property of containers that only one run refused."""
 
+OF_NODE: Final = -1
+
 
 class FindingChange(msgspec.Struct, frozen=True):
     """A property that differs between two runs.
 
     Attributes:
+        step: The step that created the container, or was refused; `OF_NODE` for the
+            node.
         title: The container, or ``node``.
         what: The property.
         before: Its value in the first run; empty for none.
         after: Its value in the second run.
     """
 
+    step: int
     title: str
     what: str
     before: str
@@ -43,10 +48,11 @@ def _of_placements(first: Findings, second: Findings) -> Iterator[FindingChange]
     after = {one.id: one for one in second.placements}
     for key in before | after:
         one, two = _columns(before.get(key)), _columns(after.get(key))
-        title = (before.get(key) or after[key]).title
+        known = before.get(key) or after[key]
         for what in one | two:
             if one.get(what, "") != two.get(what, ""):
-                yield FindingChange(title, what, one.get(what, ""), two.get(what, ""))
+                values = one.get(what, ""), two.get(what, "")
+                yield FindingChange(known.step, known.title, what, *values)
 
 
 def _columns(found: PlacedContainer | None) -> dict[str, str]:
@@ -66,7 +72,7 @@ def _of_refusals(first: Findings, second: Findings) -> Iterator[FindingChange]:
     for step, title in before | after:
         one, two = before.get((step, title), ""), after.get((step, title), "")
         if not (one and two):  # a sentence with other numbers is no difference
-            yield FindingChange(title, REFUSED, one, two)
+            yield FindingChange(step, title, REFUSED, one, two)
 
 
 def _of_node(first: Findings, second: Findings) -> Iterator[FindingChange]:
@@ -78,4 +84,4 @@ def _of_node(first: Findings, second: Findings) -> Iterator[FindingChange]:
     )
     for what, one, two in pairs:
         if one != two:
-            yield FindingChange("node", what, str(one), str(two))
+            yield FindingChange(OF_NODE, "node", what, str(one), str(two))

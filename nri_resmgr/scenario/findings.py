@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
+from nri_resmgr.scenario.estimates import Estimate, estimates_of
 from nri_resmgr.scenario.node import InProcessNode, RefusedRequest
+from nri_resmgr.scenario.not_exclusive import (
+    SharedGuaranteed,
+    exclusive_by_container,
+    exclusive_in,
+)
+from nri_resmgr.scenario.replicas import Group, grouped
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import (
     Bytes,
@@ -31,15 +39,20 @@ class PlacedContainer(msgspec.Struct, frozen=True):
     """A container with its CPUs and memory nodes.
 
     Attributes:
+        step: The step of the scenario that created it, counted from 0.
         title: ``namespace/pod/container``.
         qos: QoS class of its pod.
         cpus: CPUs that it may use; empty for any.
         exclusive: The exclusive ones of these.
         mems: Its memory nodes; empty for any.
         pool: The pool that grants its CPUs.
+        estimates: Its amounts that are estimated.
+        why_shared: The reason why it has no exclusive CPUs although it is Guaranteed;
+            empty for other containers.
     """
 
     id: str
+    step: int
     title: str
     qos: QosClass
     request: MilliCpus
@@ -49,6 +62,8 @@ class PlacedContainer(msgspec.Struct, frozen=True):
     mems: NodeSet
     pool: str
     rule: str
+    estimates: tuple[Estimate, ...] = ()
+    why_shared: str = ""
 
 
 class Largest(msgspec.Struct, frozen=True):
@@ -104,17 +119,21 @@ def findings_of(node: InProcessNode) -> Findings:
     plugin = node.plugin
     policy, machine, state = plugin.policy, plugin.machine, plugin.state
     pools, pins = policy.pools(state), policy.pins(state)
-    taken = CpuSet.union(pool.exclusive for pool in pools)
-    placements = tuple(
-        _placement(entry.spec, pins[key], taken, node)
-        for key, entry in state.ledger.entries.items()
-    )
+    taken, shared_guaranteed = exclusive_in(pools), SharedGuaranteed(policy, state)
+    exclusive_cpus = exclusive_by_container(policy, state)
+    placements = []
+    for key, entry in state.ledger.entries.items():
+        one = _placement(entry.spec, pins[key], exclusive_cpus[key], node)
+        if one.qos is QosClass.GUARANTEED and not one.exclusive:
+            why = shared_guaranteed.why(entry.spec, node.notes.causes.get(key))
+            one = replace(one, why_shared=why)
+        placements.append(one)
     exclusive = tuple(one for one in placements if one.exclusive)
     shared = tuple(one for one in placements if not one.exclusive)
     return Findings(
         machine=machine,
         kind=policy.kind,
-        placements=placements,
+        placements=tuple(placements),
         refusals=tuple(node.notes.refusals),
         pools=pools,
         largest=_largest(policy, state, machine),
@@ -124,6 +143,20 @@ def findings_of(node: InProcessNode) -> Findings:
     )
 
 
+def group_placements(
+    placements: Iterable[PlacedContainer],
+) -> tuple[Group[PlacedContainer], ...]:
+    """Group the containers of replicas with equal results."""
+    return grouped(placements, lambda one: replace(one, id="", title=""))
+
+
+def group_refusals(
+    refusals: Iterable[RefusedRequest],
+) -> tuple[Group[RefusedRequest], ...]:
+    """Group the refusals of replicas with equal reasons."""
+    return grouped(refusals, lambda one: one.why.replace(one.title, ""))
+
+
 def grantable(pools: tuple[PoolUse, ...]) -> CpuSet:
     """Return the CPUs that could still be granted exclusively."""
     idle = [pool for pool in pools if pool.kind == "idle"]
@@ -131,20 +164,22 @@ def grantable(pools: tuple[PoolUse, ...]) -> CpuSet:
 
 
 def _placement(
-    spec: ContainerSpec, pin: Pin, taken: CpuSet, node: InProcessNode
+    spec: ContainerSpec, pin: Pin, exclusive: CpuSet, node: InProcessNode
 ) -> PlacedContainer:
     reason = node.notes.reasons.get(spec.id)
     return PlacedContainer(
         id=spec.id,
+        step=node.notes.created_in.get(spec.id, 0),
         title=spec.title,
         qos=spec.qos,
         request=spec.request,
         memory=spec.memory_request,
         cpus=pin.cpus,
-        exclusive=pin.cpus & taken,
+        exclusive=exclusive,
         mems=pin.mems,
         pool=reason.pool if reason else "",
         rule=reason.rule.value if reason else "",
+        estimates=estimates_of(spec, node.capacity),
     )
 
 

@@ -27,6 +27,7 @@ class TemplatePlace(msgspec.Struct, frozen=True):
 
 
 _APPS: Final = ("apps", "extensions")
+_ARGO: Final = "argoproj.io"
 KINDS: Final[Mapping[str, TemplatePlace]] = {
     "Pod": TemplatePlace(("",), holder=(), template="", replicas=""),
     "PodTemplate": TemplatePlace(("",), holder=(), replicas=""),
@@ -39,7 +40,7 @@ KINDS: Final[Mapping[str, TemplatePlace]] = {
     "CronJob": TemplatePlace(
         ("batch",), holder=("spec", "jobTemplate", "spec"), replicas="parallelism"
     ),
-    "Rollout": TemplatePlace(("argoproj.io",), reference="workloadRef"),
+    "Rollout": TemplatePlace((_ARGO,), reference="workloadRef"),
 }
 
 # A ControllerRevision has a pod template, but only as history.
@@ -77,6 +78,16 @@ def place_of(group: str, kind: str) -> TemplatePlace | None:
 def is_without_pods(group: str, kind: str) -> bool:
     """Return whether objects of a kind are known to make no pods."""
     return kind in _WITHOUT_PODS.get(group, ())
+
+
+def is_by_shape(group: str) -> bool:
+    """Return whether pod templates in unknown kinds of a group are read.
+
+    All kinds of the groups of Kubernetes that have some with pods are known: another
+    one is a mistake.
+    """
+    known = {name for place in KINDS.values() for name in place.groups}
+    return group not in _WITHOUT_PODS and group not in known - {_ARGO}
 
 
 def is_of_kubernetes(group: str) -> bool:

@@ -1,64 +1,108 @@
-"""Kubernetes manifests as workloads: pods, Deployments and the like."""
+"""Texts of workloads: a scenario, or Kubernetes manifests of one or several files."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from nri_resmgr.config import BadSetting
 from nri_resmgr.config.syntax import parse_yaml
-from nri_resmgr.config.table import Table
-from nri_resmgr.scenario.kinds import (
-    KINDS,
-    TemplatePlace,
-    group_of,
-    has_containers,
-    is_of_kubernetes,
-    is_without_pods,
-    place_of,
-)
+from nri_resmgr.scenario.kinds import KINDS
+from nri_resmgr.scenario.objects import LIST, Found, objects_in
 from nri_resmgr.scenario.pod_names import OwnedPods, kept_apart
-from nri_resmgr.scenario.pods import MOST_REPLICAS, amounts_of_pod, run_of
 from nri_resmgr.scenario.read import read_scenario
-from nri_resmgr.scenario.rows import ContainerRow, read_texts
-from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario
+from nri_resmgr.scenario.steps import LeftOut, Scenario, Skipped
+from nri_resmgr.values import InputError
 
-_LIST: Final = "List"
 _MOST_NAMES: Final = 5
+_OWNED: Final = "the objects that own them are read"
+
+
+@dataclass(eq=False)
+class BadFile(InputError):
+    """A file of the command line has a mistake."""
+
+    file: str
+    mistake: Exception
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.mistake}"
+
+
+@dataclass(eq=False)
+class SameObject(InputError):
+    """Two files have an object of the same kind and name."""
+
+    title: str
+    first: str
+    second: str
+
+    def __str__(self) -> str:
+        return f"{self.title} is in {self.first} and in {self.second}"
 
 
 def read_workload(text: str) -> Scenario:
     """Read a scenario, or the pods of Kubernetes manifests.
 
-    Manifests are one or more documents. Kinds without pods, such as Service, are
-    ignored, as are fields without effect on placement. Objects of other kinds, of
-    which pods may come, are left out.
+    Manifests are one or more documents. Objects of which no pods come, such as those of
+    kind Service, are skipped, as are fields without effect on placement. Objects of
+    other kinds, of which pods may come, are left out.
 
     Raises:
         BadSyntax: The text is not YAML.
         BadSetting: The first mistake, or no manifest has pods.
     """
     parts = _documents(text)
-    if not any(isinstance(part, Mapping) and "apiVersion" in part for part in parts):
-        if len(parts) > 1:
-            raise BadSetting("$", "a scenario is one document, but there are several")
-        document = parts[0] if parts else None
-        return read_scenario(document)
-    found = [one for n, part in enumerate(parts) for one in _objects(part, f"$[{n}]")]
-    steps = tuple(kept_apart(one for one in found if isinstance(one, OwnedPods)))
-    left_out = tuple(one for one in found if isinstance(one, LeftOut))
-    if not steps:
-        raise BadSetting("$", _without_pods(left_out))
-    return Scenario(machine="", document="", steps=steps, left_out=left_out)
+    if _are_manifests(parts):
+        return _workload_of(list(_found(parts)))
+    if len(parts) > 1:
+        raise BadSetting("$", "a scenario is one document, but there are several")
+    return read_scenario(parts[0] if parts else None)
 
 
-def _without_pods(left_out: Sequence[LeftOut]) -> str:
-    text = f"no manifest has pods; known kinds: {', '.join((*KINDS, _LIST))}"
-    if not left_out:
-        return text
-    names = ", ".join(map(str, left_out[:_MOST_NAMES]))
-    more = len(left_out) - _MOST_NAMES
-    return f"{text}; left out: {names}" + (f" and {more} more" if more > 0 else "")
+def read_workloads(
+    texts: Mapping[str, str], unread: Sequence[LeftOut] = ()
+) -> Scenario:
+    """Read the workload of some files together; a scenario has to be the only one.
+
+    Args:
+        texts: By the names of their files.
+        unread: The files that are left out.
+
+    Raises:
+        BadFile: The first mistake, with its file.
+        SameObject: Two files have the same object.
+        BadSetting: No manifest has pods.
+    """
+    if len(texts) == 1:
+        ((file, text),) = texts.items()
+        with _in_file(file):
+            scenario = read_workload(text)
+        left_out = (*scenario.left_out, *unread)
+        return msgspec.structs.replace(scenario, left_out=left_out)
+    found: list[Found] = []
+    files: dict[str, str] = {}  # by the title of an object
+    for file, text in texts.items():
+        with _in_file(file):
+            here = list(_of_several(file, text))
+        for title in {_title_of(one) for one in here} - {""}:
+            if (first := files.setdefault(title, file)) != file:
+                raise SameObject(title, first, file)
+        found += here
+    return _workload_of([*found, *unread])
+
+
+@contextmanager
+def _in_file(file: str) -> Iterator[None]:
+    try:
+        yield
+    except InputError as mistake:
+        raise BadFile(file, mistake) from None
 
 
 def _documents(text: str) -> list[object]:
@@ -73,84 +117,75 @@ def _documents(text: str) -> list[object]:
     return [document for document in documents if document is not None]
 
 
-def _objects(
-    part: object, path: str, api: str = "", kind: str = ""
-) -> Iterator[OwnedPods | LeftOut]:
-    """Yield the pods of an object; *api* and *kind* are those of the list it is in."""
-    top = _open(part, path)
-    api, kind = top.text("apiVersion", api), top.text("kind", kind)
-    if kind.endswith(_LIST) and "items" in top.rows:
-        # The items of a PodList, unlike those of a List, may lack their kind.
-        of_items = kind.removesuffix(_LIST)
-        for number, item in enumerate(_list(top, "items")):
-            at = f"{top.at('items')}[{number}]"
-            yield from _objects(item, at, api, of_items)
-    elif place := place_of(group_of(api), kind):
-        yield _pods_at(place, top, api, kind)
-    elif why := _reason(group_of(api), kind, part):
-        yield _left_out(top, api, kind, why)
+def _are_manifests(parts: Iterable[object]) -> bool:
+    return any(isinstance(part, Mapping) and "apiVersion" in part for part in parts)
 
 
-def _pods_at(
-    place: TemplatePlace, top: Table, api: str, kind: str
-) -> OwnedPods | LeftOut:
-    holder = top
-    for key in place.holder:
-        holder = holder.open_table(key)
-    if place.reference and place.reference in holder.rows:
-        why = f"its {place.reference} names another object"
-        return _left_out(top, api, kind, why)
-    pod = holder.open_table(place.template) if place.template else holder
-    key = place.replicas
-    replicas = holder.number(key, 0, MOST_REPLICAS, 1) if key else 1
-    metadata = top.open_table("metadata")
-    prefix = "" if metadata.text("name", "") else metadata.text("generateName", "")
-    return OwnedPods(kind, _run(pod, top, replicas), is_generated=bool(prefix))
+def _found(parts: Iterable[object]) -> Iterator[Found]:
+    for number, part in enumerate(parts):
+        yield from objects_in(part, f"$[{number}]")
 
 
-def _reason(group: str, kind: str, part: object) -> str:
-    """Return why an object may have pods that are not read; empty if it has none."""
-    if is_without_pods(group, kind):
-        return ""
-    if has_containers(part):
-        return "it has containers, but its kind is not read"
-    return "" if is_of_kubernetes(group) else "its kind is unknown"
+def _of_several(file: str, text: str) -> Iterator[Found]:
+    parts = _documents(text)
+    if _are_manifests(parts):
+        for one in _found(parts):
+            is_left_out = isinstance(one, LeftOut)
+            yield msgspec.structs.replace(one, file=file) if is_left_out else one
+    elif any(isinstance(part, Mapping) and "story" in part for part in parts):
+        raise BadSetting("$", "a scenario has to be the only file")
+    else:
+        yield LeftOut("", "", "", "it has no Kubernetes object", file, is_file=True)
 
 
-def _left_out(top: Table, api: str, kind: str, why: str) -> LeftOut:
-    metadata = top.open_table("metadata")
-    name = metadata.text("name", "") or metadata.text("generateName", "")
-    parts = (metadata.text("namespace", ""), name)
-    return LeftOut(api, kind, "/".join(filter(None, parts)), why)
+def _title_of(one: Found) -> str:
+    return one.title if isinstance(one, OwnedPods) and not one.is_generated else ""
 
 
-def _run(pod: Table, owner: Table, replicas: int) -> RunPods:
-    metadata, named = pod.open_table("metadata"), owner.open_table("metadata")
-    namespace = named.text("namespace", "") or metadata.text("namespace", "")
-    about = ContainerRow(
-        namespace=namespace or None,
-        pod_labels=read_texts(metadata, "labels"),
-        annotations=read_texts(metadata, "annotations"),
+def _workload_of(found: Sequence[Found]) -> Scenario:
+    found = list(_without_owned(found))
+    owned = [one for one in found if isinstance(one, OwnedPods)]
+    steps = tuple(kept_apart(owned))
+    left_out = tuple(one for one in found if isinstance(one, LeftOut))
+    if not steps:
+        raise BadSetting("$", _without_pods(left_out))
+    return Scenario(
+        machine="",
+        document="",
+        steps=steps,
+        left_out=left_out,
+        skipped=_counted(one for one in found if isinstance(one, Skipped)),
+        by_shape=tuple(one.shape for one in owned if one.shape),
     )
-    spec = pod.open_table("spec")
-    containers = (_containers(spec, "initContainers"), _containers(spec, "containers"))
-    own = amounts_of_pod(spec)
-    name = named.text("name", "") or named.text("generateName", "")
-    return run_of(name or named.name("name"), about, containers, replicas, own)
 
 
-def _containers(spec: Table, key: str) -> tuple[Table, ...]:
-    rows = _list(spec, key)
-    return tuple(_open(one, f"{spec.at(key)}[{n}]") for n, one in enumerate(rows))
+def _without_owned(found: Sequence[Found]) -> Iterator[Found]:
+    """Skip pods and the like of objects that are read as well, as in a cluster's dump.
+
+    A Deployment is read with its replicas, so that neither its ReplicaSets nor their
+    pods are.
+    """
+    read = {one.title for one in found if isinstance(one, OwnedPods)}
+    for one in found:
+        if isinstance(one, OwnedPods) and any(
+            f"{kind} {one.pods.namespace}/{name}" in read for kind, name in one.owners
+        ):
+            yield Skipped(one.kind, 1, _OWNED)
+        else:
+            yield one
 
 
-def _open(part: object, path: str) -> Table:
-    keys: Iterable[str] = part if isinstance(part, Mapping) else ()
-    return Table.read(part, *keys, path=path)
+def _counted(found: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    counts: Counter[tuple[str, str]] = Counter()
+    for one in found:
+        counts[one.why, one.kind] += one.number
+    return tuple(Skipped(kind, counts[why, kind], why) for why, kind in sorted(counts))
 
 
-def _list(table: Table, key: str) -> list[object]:
-    found = table.rows.get(key, [])
-    if not isinstance(found, list):
-        raise BadSetting(table.at(key), "expected a list")
-    return found
+def _without_pods(left_out: Sequence[LeftOut]) -> str:
+    text = f"no manifest has pods; known kinds: {', '.join((*KINDS, LIST))}"
+    if not left_out:
+        return text
+    names = ", ".join(map(str, left_out[:_MOST_NAMES]))
+    more = len(left_out) - _MOST_NAMES
+    return f"{text}; left out: {names}" + (f" and {more} more" if more > 0 else "")

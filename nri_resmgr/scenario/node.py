@@ -17,8 +17,9 @@ from nri_resmgr.host.tree import Tree
 from nri_resmgr.policies import parse_config
 from nri_resmgr.policies.chosen_cpus import with_cpus_of_cgroups
 from nri_resmgr.policy.decision import Reason
-from nri_resmgr.policy.events import ColdStartEnded, Event, Rebalance
+from nri_resmgr.policy.events import ColdStartEnded, Created, Event, Rebalance
 from nri_resmgr.scenario.clock import Clock
+from nri_resmgr.scenario.not_exclusive import KEEPING
 from nri_resmgr.stub import Container, LinuxResources, Pod
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.hints import Hint, complete_hints
@@ -43,18 +44,28 @@ class DecisionNotes(DecisionObserver):
 
     Attributes:
         reasons: The reason of the last decision on each container.
+        causes: That of the last decision that could have made its CPUs exclusive, or
+            shared.
+        created_in: The step that created each container.
         refusals: The refused requests, in order.
         step: The present step of the scenario.
     """
 
     def __init__(self) -> None:
         self.reasons: dict[str, Reason] = {}
+        self.causes: dict[str, Reason] = {}
+        self.created_in: dict[str, int] = {}
         self.refusals: list[RefusedRequest] = []
         self.step = 0
 
-    def decided(self, _event: Event, decision: PolicyDecision) -> None:
+    def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Note the reasons."""
-        self.reasons |= {one.container: one for one in decision.reasons}
+        if isinstance(event, Created):
+            self.created_in[event.spec.id] = self.step
+        for one in decision.reasons:
+            self.reasons[one.container] = one
+            if one.rule not in KEEPING or one.container not in self.causes:
+                self.causes[one.container] = one
 
     def refused(self, subject: Subject, error: ResmgrError) -> None:
         """Note a refusal."""

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import colorsys
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
 
-from nri_resmgr.scenario.findings import Findings, PlacedContainer
+from nri_resmgr.scenario.estimates import CPU
+from nri_resmgr.scenario.findings import (
+    Findings,
+    PlacedContainer,
+    group_placements,
+    group_refusals,
+)
 from nri_resmgr.scenario.floorplan import TILE, Box, floor_plan
-from nri_resmgr.values import format_cpus
+from nri_resmgr.scenario.node import RefusedRequest
+from nri_resmgr.scenario.replicas import Group
+from nri_resmgr.values import CpuSet, format_cpus
 from nri_resmgr.values.counts import count_text
 
 _LINE: Final = 20  # of the legend
@@ -18,8 +26,10 @@ _MARGIN: Final = 12
 _MOST_STRIPES: Final = 4  # more would not be distinguishable
 _GOLDEN: Final = 0.618034  # of the circle of hues: neighbours are far apart
 
+# Replicas with equal results have one colour, and one line.
+_Placed: TypeAlias = Group[PlacedContainer]
 # The containers of each CPU, with their colours.
-_ContainersByCpu: TypeAlias = dict[int, list[tuple[PlacedContainer, str]]]
+_ContainersByCpu: TypeAlias = dict[int, list[tuple[_Placed, str]]]
 
 # Greys that are readable on white and black; other colours follow the preference.
 _STYLE: Final = """
@@ -39,8 +49,8 @@ text { fill: currentColor }
 
 def picture_svg(found: Findings) -> str:
     """Draw the machine, its CPUs in the colours of their containers, and a legend."""
-    plan = floor_plan(found.machine)
-    legend = list(_legend(found))
+    plan, placed = floor_plan(found.machine), group_placements(found.placements)
+    legend = list(_legend(placed, group_refusals(found.refusals)))
     width = max(plan.width, _LEGEND_WIDTH) + 2 * _MARGIN
     height = plan.height + 3 * _MARGIN + _LINE * len(legend)
     rows = (
@@ -48,15 +58,15 @@ def picture_svg(found: Findings) -> str:
         f'{plan.height + 2 * _MARGIN + _LINE * number:g})">{row}</g>'
         for number, row in enumerate(legend)
     )
-    placed = count_text(len(found.placements), "container")
+    number = count_text(len(found.placements), "container")
     size = f'width="{width:g}" height="{height:g}"'
     parts = (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size}',
         f'viewBox="0 0 {width:g} {height:g}">',
-        f"<title>{_text(found.kind)}: {placed}</title>",
+        f"<title>{_text(found.kind)}: {number}</title>",
         f"<style>{_STYLE}</style>",
         f'<g transform="translate({_MARGIN} {_MARGIN})">',
-        *_boxes(plan, _by_cpu(found)),
+        *_boxes(plan, _by_cpu(placed, found.machine.online)),
         "</g>",
         *rows,
         "</svg>",
@@ -75,17 +85,17 @@ def picture_html(found: Findings) -> str:
     )
 
 
-def _by_cpu(found: Findings) -> _ContainersByCpu:
-    containers: _ContainersByCpu = {}
-    for number, one in enumerate(found.placements):
+def _by_cpu(placed: Sequence[_Placed], online: CpuSet) -> _ContainersByCpu:
+    found: _ContainersByCpu = {}
+    for number, one in enumerate(placed):
         # One that is not pinned runs anywhere, also beside exclusive ones.
-        for cpu in one.cpus or found.machine.online:
-            containers.setdefault(cpu, []).append((one, colour_of(number)))
-    return containers
+        for cpu in one.first.cpus or online:
+            found.setdefault(cpu, []).append((one, colour_of(number)))
+    return found
 
 
 def colour_of(number: int) -> str:
-    """Return the colour of a container by its number."""
+    """Return the colour of the containers of a line of the legend by its number."""
     hue, light = number * _GOLDEN % 1, 0.62 + 0.1 * (number % 2)
     red, green, blue = colorsys.hls_to_rgb(hue, light, 0.6)
     return f"#{round(red * 255):02x}{round(green * 255):02x}{round(blue * 255):02x}"
@@ -107,9 +117,9 @@ def _boxes(box: Box, containers: _ContainersByCpu) -> Iterator[str]:
     yield "</g>"
 
 
-def _cpu(number: int, here: list[tuple[PlacedContainer, str]]) -> Iterator[str]:
+def _cpu(number: int, here: list[tuple[_Placed, str]]) -> Iterator[str]:
     names = ", ".join(one.title for one, _ in here) or "free"
-    exclusive = any(number in one.exclusive for one, _ in here)
+    exclusive = any(number in one.first.exclusive for one, _ in here)
     yield f'<g id="cpu{number}"><title>CPU {number}: {_text(names)}</title>'
     stripes = here[:_MOST_STRIPES]
     for place, (_, colour) in enumerate(stripes):
@@ -123,23 +133,27 @@ def _cpu(number: int, here: list[tuple[PlacedContainer, str]]) -> Iterator[str]:
     yield f'<text class="id" x="{TILE / 2:g}" y="{TILE / 2 + 4:g}">{number}</text></g>'
 
 
-def _legend(found: Findings) -> Iterator[str]:
-    for number, one in enumerate(found.placements):
+def _legend(
+    placed: Sequence[_Placed], refused: Sequence[Group[RefusedRequest]]
+) -> Iterator[str]:
+    for number, one in enumerate(placed):
         colour, words = colour_of(number), _words(one)
         yield (
             f'<rect class="fill" y="-11" width="14" height="14" '
             f'style="fill: {colour}"/><text x="22">{_text(words)}</text>'
         )
-    for refusal in found.refusals:
+    for refusal in refused:
         words = f"refused: {refusal.title}"
-        why = f"<title>{_text(refusal.why)}</title>"
+        why = f"<title>{_text(refusal.first.why)}</title>"
         yield f'<text class="refused" x="22">{why}{_text(words)}</text>'
 
 
-def _words(one: PlacedContainer) -> str:
-    asks = format_cpus(one.request) if one.request else "nothing"
+def _words(group: _Placed) -> str:
+    one = group.first
+    mark = "~" if CPU in (each.amount for each in one.estimates) else ""
+    asks = f"{mark}{format_cpus(one.request)}" if one.request else "nothing"
     where = f"CPUs {one.cpus or 'any'}, memory {one.mems or 'any'}"
-    return f"{one.title}  ({one.qos.value}, asks for {asks}): {where}"
+    return f"{group.title}  ({one.qos.value}, asks for {asks}): {where}"
 
 
 def _text(words: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import msgspec
@@ -41,11 +41,23 @@ from nri_resmgr.topology.synthetic import parse_spec
 _NO_ROW: Final = ContainerRow()
 
 
-class Player:
-    """Plays scenarios on a node."""
+def _ignore() -> None:
+    """Do nothing."""
 
-    def __init__(self, node: InProcessNode) -> None:
+
+class Player:
+    """Plays scenarios on a node.
+
+    Args:
+        node: The node.
+        note_pod: Is called after each pod of a step that runs pods.
+    """
+
+    def __init__(
+        self, node: InProcessNode, note_pod: Callable[[], None] = _ignore
+    ) -> None:
         self._node = node
+        self._note_pod = note_pod
         self._rows: dict[str, ContainerRow] = {}
         # By namespace and name of the step.
         self._pods_of_run: dict[tuple[str, str], list[str]] = {}
@@ -145,6 +157,7 @@ class Player:
             if self._pod(key, first, name):
                 pods.append(key)
                 self._run_containers(key, step)
+            self._note_pod()
 
     def _delete(self, name: str) -> None:
         runs = [run for run in self._pods_of_run if run[1] == name]

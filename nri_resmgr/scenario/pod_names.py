@@ -8,19 +8,32 @@ from itertools import chain, count
 import msgspec
 from msgspec.structs import replace
 
-from nri_resmgr.scenario.steps import RunPods
+from nri_resmgr.scenario.steps import ByShape, RunPods
 
 
 class OwnedPods(msgspec.Struct, frozen=True):
-    """The pods of an object, with its kind.
+    """The pods of one template of an object.
 
     Attributes:
-        is_generated: Whether their name is the object's ``generateName`` only.
+        kind: Of the object.
+        name: Of the object.
+        is_generated: Whether its name is a ``generateName`` only.
+        owners: Kind and name of each object that has made this one.
+        shape: Describes an object whose templates were found by their shape; set in the
+            first of its templates only.
     """
 
     kind: str
+    name: str
     pods: RunPods
     is_generated: bool = False
+    owners: tuple[tuple[str, str], ...] = ()
+    shape: ByShape | None = None
+
+    @property
+    def title(self) -> str:
+        """Kind, namespace and name of the object."""
+        return f"{self.kind} {self.pods.namespace}/{self.name}"
 
 
 def kept_apart(found: Iterable[OwnedPods]) -> Iterator[RunPods]:

@@ -161,21 +161,58 @@ Step: TypeAlias = (
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """A Kubernetes object that was not read, although it may make pods.
+    """A Kubernetes object that was not read, although it may make pods; or a file.
 
     Attributes:
         api: Its ``apiVersion``.
         title: Its name, with the namespace if it has one; empty without a name.
         why: The reason, as a sentence about the object.
+        file: The file that has it, where several were read.
+        is_file: Whether it is the whole file.
     """
 
     api: str
     kind: str
     title: str
     why: str
+    file: str = ""
+    is_file: bool = False
 
     def __str__(self) -> str:
-        return f"{self.kind or 'object'} {self.title or 'without a name'} ({self.api})"
+        if self.is_file:
+            return f"file {self.file}"
+        name = f"{self.kind or 'object'} {self.title or 'without a name'}"
+        api = f" ({self.api})" if self.api else ""
+        return f"{name}{api}" + (f" in {self.file}" if self.file else "")
+
+
+class Skipped(msgspec.Struct, frozen=True):
+    """Kubernetes objects of a kind of which no pods come.
+
+    Attributes:
+        number: How many there are.
+        why: The reason, as a sentence about them.
+    """
+
+    kind: str
+    number: int
+    why: str
+
+
+class ByShape(msgspec.Struct, frozen=True):
+    """A Kubernetes object whose pod templates were found by their shape.
+
+    Attributes:
+        api: Its ``apiVersion``.
+        title: Its name, with the namespace if it has one.
+        pods: The number of pods of each of its parts, by a word for the part; the word
+            is empty for an object with one template.
+    """
+
+    api: str
+    kind: str
+    title: str
+    pods: Mapping[str, int]
 
 
 class Scenario(msgspec.Struct, frozen=True):
@@ -184,10 +221,20 @@ class Scenario(msgspec.Struct, frozen=True):
     Attributes:
         machine: The spec of a synthetic machine; empty if given elsewhere.
         document: The text of a configuration; empty if given elsewhere.
-        left_out: The objects of manifests that were not read.
+        left_out: The objects of manifests, and the files, that were not read.
+        skipped: The objects of manifests of which no pods come.
+        by_shape: The objects of manifests whose kinds are not known.
     """
 
     machine: str
     document: str
     steps: tuple[Step, ...]
     left_out: tuple[LeftOut, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    by_shape: tuple[ByShape, ...] = ()
+
+    @property
+    def pods(self) -> int:
+        """The number of pods that its steps run."""
+        runs = (step for step in self.steps if isinstance(step, RunPods))
+        return sum(step.replicas for step in runs)

@@ -67,9 +67,12 @@ def test_objects_left_out_of_a_workload_are_named(tmp_path: Path) -> None:
     found = nri_resmgr(*words, "-o", "json")
     compared = nri_resmgr(*words, "--against", config, "-o", "json")
 
+    why = (
+        "its pods cannot be read: "
+        "$[1].spec.template.spec.containers[0].name: missing, expected text"
+    )
     section = (
-        "\n\nleft out\n  Service shop/x\\x1b[8m (serving.knative.dev/v1): "
-        "it has containers, but its kind is not read\n"
+        f"\n\nleft out\n  Service shop/x\\x1b[8m (serving.knative.dev/v1): {why}\n"
     )
     assert table.stdout.endswith(section)
     assert changes.stdout == f"no difference{section}"
@@ -78,7 +81,9 @@ def test_objects_left_out_of_a_workload_are_named(tmp_path: Path) -> None:
         "api": "serving.knative.dev/v1",
         "kind": "Service",
         "title": "shop/x\x1b[8m",
-        "why": "it has containers, but its kind is not read",
+        "why": why,
+        "file": "",
+        "is_file": False,
     }
     assert json.loads(compared.stdout)["left_out"] == [row]
 
@@ -90,11 +95,18 @@ def test_nothing_is_granted_by_a_policy_that_pins_nothing(tmp_path: Path) -> Non
     words = ("simulate", "--topology", "2s2n2c2t", workload, "--config-file", document)
 
     done = nri_resmgr(*words)
-    title, header, *rows = filter(None, done.stdout.splitlines())
+    title, table, why = done.stdout.split("\n\n")
+    header, *rows = table.splitlines()
 
     assert title == "NonePolicy on 16 CPUs"
     assert header.split()[-1] == "rule"
-    assert [row.split()[-1] for row in rows] == ["not-pinned", "not-pinned"]
+    assert [(row.split()[0], row.split()[-1]) for row in rows] == [
+        ("default/web-[0-1]/app", "not-pinned")
+    ]
+    assert why == (
+        "Guaranteed, but without exclusive CPUs\n"
+        "  default/web-[0-1]/app: the policy pins no container\n"
+    )
 
 
 def test_two_configurations_are_compared(tmp_path: Path) -> None:

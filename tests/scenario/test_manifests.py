@@ -10,13 +10,14 @@ from nri_resmgr.config import BadSetting
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.play import Player
-from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario
+from nri_resmgr.scenario.steps import LeftOut, RunPods, Scenario, Skipped
 from nri_resmgr.topology.synthetic import parse_spec
 
 SPEC = "spec: {containers: [{name: app}]}"
 POD = f"{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, {SPEC}}}"
 TEMPLATE = f"template: {{{SPEC}}}"
 UNREAD = "it has containers, but its kind is not read"
+NO_TEMPLATE = "it has containers, but no pod template"
 UNKNOWN = "its kind is unknown"
 
 
@@ -92,18 +93,7 @@ def test_the_pods_of_a_kind_are_read(api: str, kind: str, rest: str, pods: int) 
     ("api", "kind", "rest", "why"),
     [
         pytest.param(
-            "serving.knative.dev/v1",
-            "Service",
-            f"spec: {{{TEMPLATE}}}",
-            UNREAD,
-            id="a Service of Knative",
-        ),
-        pytest.param(
-            "batch.volcano.sh/v1alpha1",
-            "Job",
-            f"spec: {{tasks: [{{{TEMPLATE}}}]}}",
-            UNREAD,
-            id="a Job of another group",
+            "apps.kruise.io/v1alpha1", "SidecarSet", SPEC, NO_TEMPLATE, id="sidecars"
         ),
         pytest.param(
             "apps/v1",
@@ -114,7 +104,11 @@ def test_the_pods_of_a_kind_are_read(api: str, kind: str, rest: str, pods: int) 
         ),
         pytest.param("apps/v1", "Deploiment", "", UNKNOWN, id="one without a spec"),
         pytest.param(
-            "example.k8s.io/v1", "Fleet", SPEC, UNREAD, id="in a group of Kubernetes"
+            "example.k8s.io/v1",
+            "Fleet",
+            SPEC,
+            NO_TEMPLATE,
+            id="in a group of Kubernetes",
         ),
         pytest.param(
             "cert-manager.io/v1", "Certificate", "", UNKNOWN, id="no template"
@@ -129,6 +123,35 @@ def test_the_pods_of_a_kind_are_read(api: str, kind: str, rest: str, pods: int) 
             "its workloadRef names another object",
             id="a template in another object",
         ),
+        pytest.param(
+            "kustomize.config.k8s.io/v1beta1",
+            "Kustomization",
+            "resources: [base]",
+            "what it builds is not read; give `kubectl kustomize` to -",
+            id="a Kustomization",
+        ),
+        pytest.param(
+            "example.io/v1",
+            "Fleet",
+            "spec: {template: {spec: {containers: [{image: x}]}}}",
+            "its pods cannot be read: "
+            "%s.spec.template.spec.containers[0].name: missing, expected text",
+            id="a container without a name",
+        ),
+        pytest.param(
+            "example.io/v1",
+            "Fleet",
+            f"spec: {{replicas: many, {TEMPLATE}}}",
+            "its pods cannot be read: %s.spec.replicas: expected a number, not 'many'",
+            id="a number that is none",
+        ),
+        pytest.param(
+            "example.io/v1",
+            "Fleet",
+            f"spec: {{replicas: 1000, a: {{replicas: 101, {TEMPLATE}}}}}",
+            "its pods cannot be read: %s.spec.a: more than 100000 pods",
+            id="too many pods",
+        ),
     ],
 )
 def test_other_objects_with_pods_are_left_out_by_name(
@@ -137,8 +160,9 @@ def test_other_objects_with_pods_are_left_out_by_name(
     one = manifest(api, kind, rest)
     alone, listed = read(POD, one), read(POD, manifest("v1", "List", f"items: [{one}]"))
 
-    assert alone.left_out == listed.left_out == (LeftOut(api, kind, "web", why),)
-    assert len(alone.steps) == len(listed.steps) == 1
+    for found, path in ((alone, "$[1]"), (listed, "$[1].items[0]")):
+        assert found.left_out == (LeftOut(api, kind, "web", why.replace("%s", path)),)
+        assert len(found.steps) == 1
 
 
 @pytest.mark.parametrize(
@@ -151,10 +175,11 @@ def test_other_objects_with_pods_are_left_out_by_name(
         ("policy/v1", "PodDisruptionBudget", ""),
     ],
 )
-def test_kinds_without_pods_are_ignored(api: str, kind: str, rest: str) -> None:
-    found = read(POD, manifest(api, kind, rest))
+def test_kinds_without_pods_are_skipped(api: str, kind: str, rest: str) -> None:
+    found = read(POD, manifest(api, kind, rest), manifest(api, kind, rest))
 
     assert (len(found.steps), found.left_out) == (1, ())
+    assert found.skipped == (Skipped(kind, 2, "no pods come of them"),)
 
 
 def test_an_object_without_kind_and_name_is_left_out() -> None:
@@ -162,6 +187,48 @@ def test_an_object_without_kind_and_name_is_left_out() -> None:
 
     assert (one.title, one.why) == ("shop", UNKNOWN)
     assert str(one) == "object shop (v1)"
+
+
+def test_a_document_that_is_no_object_is_left_out() -> None:
+    (one,) = read(POD, "{replicaCount: 3}").left_out
+
+    assert str(one) == "object without a name"
+    assert one.why == "it has no apiVersion and kind"
+
+
+def test_objects_whose_owner_is_read_are_skipped() -> None:
+    """In the dump of a cluster a pod is there three times."""
+    deployment = manifest("apps/v1", "Deployment", f"spec: {{replicas: 2, {TEMPLATE}}}")
+    owner = "ownerReferences: [{apiVersion: apps/v1, kind: %s, name: %s}]"
+    of_set = POD.replace(
+        "name: web", f"name: web-1-a, {owner % ('ReplicaSet', 'web-1')}"
+    )
+    replicas = manifest("apps/v1", "ReplicaSet", f"spec: {{replicas: 2, {TEMPLATE}}}")
+    replicas = replicas.replace(
+        "name: web", f"name: web-1, {owner % ('Deployment', 'web')}"
+    )
+    of_node = POD.replace("name: web", f"name: static, {owner % ('Node', 'n')}")
+    other = of_set.replace("metadata: {", "metadata: {namespace: shop, ")
+
+    found = read(deployment, replicas, of_set, of_node, other)
+
+    assert [step.name for step in found.steps if isinstance(step, RunPods)] == [
+        "web",
+        "static",
+        "web-1-a",
+    ]
+    why = "the objects that own them are read"
+    assert found.skipped == (Skipped("Pod", 1, why), Skipped("ReplicaSet", 1, why))
+
+
+def test_pods_that_have_ended_are_skipped() -> None:
+    ended = POD.replace("name: web", "name: old")[:-1] + ", status: {phase: %s}}"
+    found = read(
+        ended % "Running", POD, *(ended % one for one in ("Succeeded", "Failed"))
+    )
+
+    assert len(found.steps) == 2
+    assert found.skipped == (Skipped("Pod", 2, "they have ended"),)
 
 
 def test_only_objects_that_are_left_out_are_a_mistake_that_names_them() -> None:

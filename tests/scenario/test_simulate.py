@@ -161,7 +161,7 @@ def test_two_configurations_are_compared() -> None:
     changes = changes_between(one, two)
 
     assert changes_between(one, one) == ()
-    assert FindingChange("default/db/db", "cpus", "4-5", "0-1") in changes
+    assert FindingChange(0, "default/db/db", "cpus", "4-5", "0-1") in changes
 
 
 # All of one policy, and a few of each other one.
