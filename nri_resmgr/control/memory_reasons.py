@@ -15,13 +15,13 @@ from nri_resmgr.classes.memory import (
     memory_qos_request,
     memory_qos_unified,
     misc_limits,
-    narrowest,
     numa_policy_request,
 )
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.memory_classes import parse_numa_policy
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.values import ResmgrError
+from nri_resmgr.values.annotations import narrowest
 
 
 def memory_sentences(spec: ContainerSpec, config: PolicyConfig) -> Iterator[str]:

@@ -12,6 +12,7 @@ from nri_proto import nri_pb2
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.testing.errors import AdjustmentRejected
 from nri_resmgr.values import InputError
+from nri_resmgr.values.annotations import narrowest
 
 REQUIRED_PLUGINS: Final = "required-plugins.noderesource.dev"
 """Annotation of pods with the plugins that they require, a list in YAML."""
@@ -56,25 +57,17 @@ def check_required(
         AdjustmentRejected: One is missing, or an annotation cannot be read.
     """
     if key := validator.tolerate_annotation:
-        value = _effective(pod, key, container.name)
-        if value is not None and _flag(key, value):
+        tolerated = narrowest(pod.annotations, key, container.name)
+        if tolerated is not None and _flag(key, tolerated.value):
             return
     required = [*validator.required_plugins]
-    listed = _effective(pod, REQUIRED_PLUGINS, container.name)
+    listed = narrowest(pod.annotations, REQUIRED_PLUGINS, container.name)
     if listed is not None:
-        required += _names(listed)
+        required += _names(listed.value)
     if missing := [name for name in required if name not in present]:
         many = "s" if len(missing) > 1 else ""
         why = f'required plugin{many} "{",".join(missing)}" not present'
         raise AdjustmentRejected(_NAME, f"validation error: {why}")
-
-
-def _effective(pod: nri_pb2.PodSandbox, key: str, container: str) -> str | None:
-    """Return the value of the narrowest scope."""
-    for name in (f"{key}/container.{container}", f"{key}/pod", key):
-        if name in pod.annotations:
-            return pod.annotations[name]
-    return None
 
 
 def _flag(key: str, value: str) -> bool:

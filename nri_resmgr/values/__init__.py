@@ -3,12 +3,13 @@
 * `cpuset`: sets of CPUs and NUMA nodes, as integers, in the kernel's text formats.
 * `quantities`: CPUs, bytes and frequencies, with Kubernetes' text forms.
 * `qos`, `scheduling`, `cpu_weights`: QoS classes, scheduling classes, weights.
+* `annotations`: annotations of pods, and the containers that they apply to.
 * `errors`, `exit_status`: the root and the branches of the error tree; their status.
 * `stored`, `documents`: bases and conversions of values that are written to files.
 * `printable`, `shorten`, `closest`: text of others in messages; `counts`: grammar.
 * `globs`, `identity_cache`, `sha256`: patterns, a cache, digests.
 
-Nothing here does I/O or knows of containers; read `cpuset` first.
+Nothing here does I/O; read `cpuset` first.
 """
 
 from __future__ import annotations

@@ -9,9 +9,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.app.annotations.reading import CRI_O, CRI_RM, KUBERNETES, NATIVE
-
-_POD: Final = "pod"
-_CONTAINER: Final = "container."
+from nri_resmgr.values.annotations import CONTAINER_SCOPE, POD_SCOPE
 
 # Keys that older releases of CRI-RM wrote after the name space, as affinity still is.
 DEPRECATED: Final = frozenset(
@@ -123,9 +121,9 @@ def _isolation(key: str, value: str, container: str) -> ScopedAnnotation | None:
 
 
 def _scope(text: str, container: str) -> Scope:
-    if text == _POD:
+    if text == POD_SCOPE:
         return Scope.POD
-    name = text.removeprefix(_CONTAINER)
+    name = text.removeprefix(CONTAINER_SCOPE)
     if not name or name == text:
         return Scope.INVALID
     return Scope.CONTAINER if name == container else Scope.OTHER

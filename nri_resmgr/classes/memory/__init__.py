@@ -43,7 +43,6 @@ from nri_resmgr.classes.memory.qos import (
     memory_qos_request,
     memory_qos_unified,
 )
-from nri_resmgr.classes.memory.scopes import MemoryAnnotation, narrowest
 
 __all__ = [
     "CLASS_KEY",
@@ -52,7 +51,6 @@ __all__ = [
     "POLICY_KEY",
     "QOS_SUFFIX",
     "BadMemoryAnnotation",
-    "MemoryAnnotation",
     "MemoryPlace",
     "MemoryQosClass",
     "MemoryQosConfig",
@@ -69,7 +67,6 @@ __all__ = [
     "memory_qos_unified",
     "misc_files",
     "misc_limits",
-    "narrowest",
     "numa_policy_request",
     "read_capacity",
     "resolve_numa_policy",

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from nri_resmgr.classes.memory.errors import BadMemoryAnnotation, UnknownMiscResource
-from nri_resmgr.classes.memory.scopes import MemoryAnnotation, narrowest
 from nri_resmgr.classes.unified import Files
 from nri_resmgr.values import BadQuantity, parse_bytes
+from nri_resmgr.values.annotations import Annotation, narrowest
 
 EPC_KEY: Final = "epc-limit.nri.io"
 """Annotation that limits SGX's protected memory, in bytes; the narrowest scope applies:
@@ -77,7 +77,7 @@ def misc_files(limits: Mapping[str, str], known: tuple[str, ...], title: str) ->
     return {MISC_FILE: lines} if lines else {}
 
 
-def _amount(text: str, annotation: MemoryAnnotation) -> str:
+def _amount(text: str, annotation: Annotation) -> str:
     if text == _NO_LIMIT:
         return text
     try:

@@ -14,7 +14,6 @@ from nri_resmgr.classes.memory.errors import (
     NoSuchNodes,
     UnknownMemoryClass,
 )
-from nri_resmgr.classes.memory.scopes import MemoryAnnotation, by_scope
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import (
     NO_CPUS,
@@ -24,6 +23,7 @@ from nri_resmgr.values import (
     InputError,
     NodeSet,
 )
+from nri_resmgr.values.annotations import Annotation, by_scope
 
 MAX_DIST: Final = "max-dist:"
 _FARTHEST: Final = 255  # the largest distance in firmware tables
@@ -147,7 +147,7 @@ class NumaPolicyRequest(msgspec.Struct, frozen=True):
     """The request of annotations for a container: a class or a policy."""
 
     class_name: str = ""
-    policy: MemoryAnnotation | None = None
+    policy: Annotation | None = None
 
 
 def numa_policy_request(

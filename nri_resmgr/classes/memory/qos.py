@@ -14,8 +14,8 @@ from nri_resmgr.classes.memory.errors import (
     NoMemoryLimit,
     UnknownMemoryClass,
 )
-from nri_resmgr.classes.memory.scopes import MemoryAnnotation
 from nri_resmgr.values import Bytes
+from nri_resmgr.values.annotations import Annotation
 
 QOS_SUFFIX: Final = ".memory-qos.nri.io"
 """End of the keys, after ``class`` or a file of cgroup v2. With the suffix ``/NAME`` an
@@ -62,7 +62,7 @@ class MemoryQosRequest(msgspec.Struct, frozen=True):
     """The request of annotations for a container."""
 
     class_name: str = ""
-    files: tuple[tuple[str, MemoryAnnotation], ...] = ()
+    files: tuple[tuple[str, Annotation], ...] = ()
 
 
 def memory_qos_request(
@@ -76,11 +76,11 @@ def memory_qos_request(
     Source:
         nri-plugins, ``cmd/plugins/memory-qos``, where a container cannot opt out.
     """
-    found: dict[str, MemoryAnnotation] = {}
+    found: dict[str, Annotation] = {}
     for end in (QOS_SUFFIX, f"{QOS_SUFFIX}/{container}"):
         for key in sorted(annotations):
             if key.endswith(end) and (stem := key.removesuffix(end)):
-                found[stem] = MemoryAnnotation(key, annotations[key])
+                found[stem] = Annotation(key, annotations[key])
     asked = {stem: one for stem, one in found.items() if one.value}
     wanted = asked.pop(_CLASS, None)
     return MemoryQosRequest(
@@ -127,7 +127,7 @@ def memory_qos_unified(
     return {_HIGH: str(high), _SWAP: "max"} | written
 
 
-def _checked(file: str, one: MemoryAnnotation) -> str:
+def _checked(file: str, one: Annotation) -> str:
     text = one.value.strip()
     if file in _AMOUNTS and not _AMOUNT.fullmatch(text):
         accepted = f"is no value for {file}: bytes, also with K, M or G, or max"

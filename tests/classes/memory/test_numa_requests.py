@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from nri_resmgr.classes.memory import (
-    MemoryAnnotation,
     NumaPolicy,
     NumaPolicyRequest,
     PolicyMode,
@@ -14,6 +13,7 @@ from nri_resmgr.classes.memory import (
 )
 from nri_resmgr.config.memory_classes import parse_numa_policy
 from nri_resmgr.values import ResmgrError
+from nri_resmgr.values.annotations import Annotation
 
 CLASS = "class.memory-policy.nri.io"
 POLICY = "policy.memory-policy.nri.io"
@@ -28,7 +28,7 @@ TITLE = "default/shop/web"
         pytest.param({CLASS: "near"}, NumaPolicyRequest("near"), id="a class"),
         pytest.param(
             {POLICY: BIND},
-            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, BIND)),
+            NumaPolicyRequest(policy=Annotation(POLICY, BIND)),
             id="a policy",
         ),
         pytest.param(
@@ -43,7 +43,7 @@ TITLE = "default/shop/web"
         ),
         pytest.param(
             {CLASS: "near", f"{POLICY}/container.web": BIND},
-            NumaPolicyRequest(policy=MemoryAnnotation(f"{POLICY}/container.web", BIND)),
+            NumaPolicyRequest(policy=Annotation(f"{POLICY}/container.web", BIND)),
             id="a policy of the container against a class of the pod",
         ),
         pytest.param(
@@ -100,7 +100,7 @@ def test_a_request_names_a_class_or_spells_out_a_policy() -> None:
     classes = {"near": NEAR}
     by_name, spoken = (
         NumaPolicyRequest("near"),
-        NumaPolicyRequest("", MemoryAnnotation(POLICY, BIND)),
+        NumaPolicyRequest("", Annotation(POLICY, BIND)),
     )
 
     assert chosen_numa_policy(by_name, classes, parse_numa_policy, TITLE) == NEAR
@@ -118,18 +118,18 @@ def test_a_request_names_a_class_or_spells_out_a_policy() -> None:
             id="a class that is not there",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, "{mode: BIND}")),
+            NumaPolicyRequest(policy=Annotation(POLICY, "{mode: BIND}")),
             f"annotation {POLICY}: '{{mode: BIND}}' is no memory policy: $.mode: "
             "unknown value, did you mean MPOL_BIND?",
             id="a mode by half of its name",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, "{")),
+            NumaPolicyRequest(policy=Annotation(POLICY, "{")),
             f"annotation {POLICY}: '{{' is no memory policy: ",
             id="no YAML",
         ),
         pytest.param(
-            NumaPolicyRequest(policy=MemoryAnnotation(POLICY, "# " + "x" * 5000)),
+            NumaPolicyRequest(policy=Annotation(POLICY, "# " + "x" * 5000)),
             "is no memory policy: 5002 characters, expected at most 4096",
             id="a book",
         ),
