@@ -51,7 +51,16 @@ def _mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[object, ob
     return loader.construct_mapping(node, deep=True)
 
 
+def _whole_number(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    found: int = loader.construct_yaml_int(node)
+    # Errors quote values. Python reads more hexadecimal digits than it writes decimal
+    # ones, and raises ValueError then.
+    str(found)
+    return found
+
+
 _Loader.add_constructor("tag:yaml.org,2002:map", _mapping)
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole_number)
 
 
 def parse_yaml(text: str, *, references: bool = True) -> object:
@@ -98,7 +107,8 @@ def _as_bad_syntax() -> Iterator[None]:
     except yaml.YAMLError as error:
         raise BadSyntax(" ".join(str(error).split())) from None
     except ValueError as error:
-        # Dates that do not exist, and characters that cannot be encoded in UTF-8.
+        # Dates that do not exist, numbers with too many digits, and characters that
+        # cannot be encoded in UTF-8.
         raise BadSyntax(f"invalid value: {error}") from None
 
 
