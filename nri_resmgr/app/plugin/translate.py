@@ -11,7 +11,7 @@ import msgspec
 
 from nri_resmgr.app.adjustments.override import without_adjustment
 from nri_resmgr.app.annotations.queryable import queryable
-from nri_resmgr.app.requests import RequestSources, cgroup_values
+from nri_resmgr.app.requests import RequestSources, cgroup_values, qos_of
 from nri_resmgr.app.requests.declared_requests import DeclaredRequests
 from nri_resmgr.app.running.updates import pin_in, resources_of
 from nri_resmgr.kubelet.offers import read_devices
@@ -19,12 +19,9 @@ from nri_resmgr.policy.claims import PreparedClaim, cpus_of
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.pool_request import NO_POOL_REQUEST, PoolRequest
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
-from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.policy.requests import (
-    limited_cpus,
     qos_of_cgroup,
     qos_of_values,
-    requested_cpus,
 )
 from nri_resmgr.stub.adjustment import ContainerAdjustment
 from nri_resmgr.stub.model import (
@@ -36,7 +33,7 @@ from nri_resmgr.stub.model import (
     Pod,
 )
 from nri_resmgr.topology.hints import Hint
-from nri_resmgr.values import InputError, QosClass
+from nri_resmgr.values import InputError
 
 # Set by the kubelet, and only by it, on every container that it creates.
 KUBELET_NAME: Final = "io.kubernetes.container.name"
@@ -107,7 +104,7 @@ def spec_of(
     if facts.adjusted is not None:
         reported = without_adjustment(container, facts.adjusted)
     values = cgroup_values(reported, wanted, known, facts.last_sent)
-    name, qos = container.name or slot, _qos(pod, container, values)
+    name, qos = container.name or slot, qos_of(pod, container, values)
     asked = requests.requests_of(pod, name, values, qos, known)
     return ContainerSpec(
         id=container.id,
@@ -240,17 +237,6 @@ def _slot(container: Container) -> str:
     return container.labels.get(KUBELET_NAME) or container.annotations.get(
         KUBELET_NAME, ""
     )
-
-
-def _qos(pod: Pod, container: Container, values: CgroupValues) -> QosClass:
-    parent = pod.linux.cgroup_parent if pod.linux else ""
-    if qos := qos_of_cgroup(parent):
-        return qos
-    if qos := qos_of_cgroup(_cgroup(container)):
-        return qos
-    limit = limited_cpus(values.quota, values.period)
-    request = requested_cpus(values.shares, limit)
-    return qos_of_values(request, limit, values.memory_limit)
 
 
 def _present(container: Container) -> Pin:

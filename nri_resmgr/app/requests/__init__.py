@@ -9,7 +9,7 @@ source knows the pod, the requests are reconstructed from these values.
 
 from __future__ import annotations
 
-from nri_resmgr.app.requests.cgroup_values import cgroup_values
+from nri_resmgr.app.requests.cgroup_values import cgroup_values, qos_of
 from nri_resmgr.app.requests.chain import (
     ANNOTATIONS,
     AnnotationSource,
@@ -29,4 +29,5 @@ __all__ = [
     "RequestSource",
     "RequestSources",
     "cgroup_values",
+    "qos_of",
 ]

@@ -9,16 +9,23 @@ from typing import Final
 
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
-from nri_resmgr.policy.requests import limited_cpus, shares_of
+from nri_resmgr.policy.requests import (
+    limited_cpus,
+    qos_of_cgroup,
+    qos_of_values,
+    requested_cpus,
+    shares_of,
+)
 from nri_resmgr.stub.model import (
     Container,
     HugepageLimit,
     LinuxCpu,
     LinuxMemory,
     LinuxResources,
+    Pod,
 )
 from nri_resmgr.topology import HugePages
-from nri_resmgr.values import Bytes
+from nri_resmgr.values import Bytes, QosClass
 from nri_resmgr.values.identity_cache import IdentityCache
 
 # The kubelet's memory QoS writes the request into one of these.
@@ -71,6 +78,18 @@ def cgroup_values(
         score,
         present.hugepages if update.hugepages is None else update.hugepages,
     )
+
+
+def qos_of(pod: Pod, container: Container, values: CgroupValues) -> QosClass:
+    """Return the QoS class of a pod: by its cgroup, or else by a container's values."""
+    parent = pod.linux.cgroup_parent if pod.linux else ""
+    if qos := qos_of_cgroup(parent):
+        return qos
+    if qos := qos_of_cgroup(container.linux.cgroups_path if container.linux else ""):
+        return qos
+    limit = limited_cpus(values.quota, values.period)
+    request = requested_cpus(values.shares, limit)
+    return qos_of_values(request, limit, values.memory_limit)
 
 
 def _is_as_known(present: CgroupValues, known: ContainerSpec, last_sent: Pin) -> bool:
