@@ -7,9 +7,12 @@ and ``KEY`` to all of them. So do nri-plugins and CRI Resource Manager.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import msgspec
+
+from nri_resmgr.values.errors import InputError
 
 POD_SCOPE: Final = "pod"
 CONTAINER_SCOPE: Final = "container."
@@ -25,6 +28,25 @@ class Annotation(msgspec.Struct, frozen=True):
 
     key: str
     value: str
+
+
+@dataclass(eq=False)
+class BadAnnotation(InputError):
+    """A container is refused because of an annotation that must not be ignored.
+
+    Attributes:
+        pod: ``namespace/name``.
+        why: What is wrong, and what would be accepted.
+    """
+
+    pod: str
+    container: str
+    key: str
+    value: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.pod}/{self.container}: annotation {self.key}: {self.why}"
 
 
 def narrowest(

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.app.annotations.unobeyed import StrictlyUnobeyed
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
@@ -18,6 +17,7 @@ from nri_resmgr.policies import parse_config
 from nri_resmgr.scenario.read import document_of
 from nri_resmgr.stub.model import Container, LinuxContainer, LinuxPod, Pod
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values.annotations import BadAnnotation
 from tests.app.node import asking_for
 
 SOFT = {"hide-hyperthreads.resource-policy.nri.io/pod": "true"}

@@ -15,7 +15,6 @@ Those of memory classes are read by their setter (`nri_resmgr.app.classes.memory
 
 from __future__ import annotations
 
-from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.app.annotations.reading import (
     AnnotationProblem,
     Reading,
@@ -23,6 +22,7 @@ from nri_resmgr.app.annotations.reading import (
     read_preferences,
 )
 from nri_resmgr.app.annotations.report import ProblemLog
+from nri_resmgr.values.annotations import BadAnnotation
 
 __all__ = [
     "AnnotationProblem",

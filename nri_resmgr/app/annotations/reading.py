@@ -8,9 +8,9 @@ from typing import Final
 
 import msgspec
 
-from nri_resmgr.app.annotations.errors import BadAnnotation
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.topology.hint_options import ALL_HINTS, HintOptions
+from nri_resmgr.values.annotations import BadAnnotation
 
 NATIVE: Final = "resource-policy.nri.io"
 CRI_RM: Final = "cri-resource-manager.intel.com"
