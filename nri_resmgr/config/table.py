@@ -38,10 +38,10 @@ class Table(msgspec.Struct, frozen=True):
         if document is None:
             document = {}
         if not isinstance(document, Mapping):
-            raise BadSetting(path, f"expected a mapping, not {_kind(document)}")
+            raise BadSetting(path, f"expected a mapping, not {kind_of(document)}")
         for key in document:
             if key not in keys:
-                raise BadSetting(f"{path}.{key}", _unknown("key", str(key), keys))
+                raise BadSetting(f"{path}.{key}", unknown("key", str(key), keys))
         return cls(path, {k: v for k, v in document.items() if v is not None})
 
     @classmethod
@@ -91,14 +91,14 @@ class Table(msgspec.Struct, frozen=True):
         for place, one in enumerate(found):
             if not isinstance(one, str):
                 path = f"{self.at(key)}[{place}]"
-                raise BadSetting(path, f"expected text, not {_kind(one)}")
+                raise BadSetting(path, f"expected text, not {kind_of(one)}")
         return tuple(found)
 
     def number(self, key: str, low: int, high: int, default: int) -> int:
         """Read a whole number of *low* to *high*."""
         found = self.rows.get(key, default)
         if isinstance(found, bool) or not isinstance(found, int):  # True is an int
-            raise BadSetting(self.at(key), f"expected a number, not {_kind(found)}")
+            raise BadSetting(self.at(key), f"expected a number, not {kind_of(found)}")
         # The default need not be in range.
         if key in self.rows and not low <= found <= high:
             raise BadSetting(self.at(key), f"expected {low} to {high}, not {found}")
@@ -160,7 +160,7 @@ class Table(msgspec.Struct, frozen=True):
         for one in keys:
             if not isinstance(one, str):
                 path = f"{self.at(key)}.{one}"
-                raise BadSetting(path, f"expected text for a key, not {_kind(one)}")
+                raise BadSetting(path, f"expected text for a key, not {kind_of(one)}")
         return Table.read(found, *keys, path=self.at(key))
 
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
@@ -171,7 +171,7 @@ class Table(msgspec.Struct, frozen=True):
             return _OFF
         found = self.text(key, default)
         if found not in choices:
-            raise BadSetting(self.at(key), _unknown("value", found, choices))
+            raise BadSetting(self.at(key), unknown("value", found, choices))
         return found
 
     def choices(
@@ -184,7 +184,7 @@ class Table(msgspec.Struct, frozen=True):
         for place, one in enumerate(found):
             if one not in choices:
                 path = f"{self.at(key)}[{place}]"
-                raise BadSetting(path, _unknown("value", one, choices))
+                raise BadSetting(path, unknown("value", one, choices))
         return found
 
     def amount(self, key: str) -> str | None:
@@ -193,7 +193,7 @@ class Table(msgspec.Struct, frozen=True):
         if found is None or isinstance(found, str):
             return found
         if isinstance(found, bool) or not isinstance(found, (int, float)):
-            raise BadSetting(self.at(key), f"expected text, not {_kind(found)}")
+            raise BadSetting(self.at(key), f"expected text, not {kind_of(found)}")
         return str(found)
 
     def form(
@@ -221,7 +221,7 @@ class Table(msgspec.Struct, frozen=True):
     def _read(self, key: str, wanted: type[_T], name: str, default: _T) -> _T:
         found = self.rows.get(key, default)
         if not isinstance(found, wanted):
-            raise BadSetting(self.at(key), f"expected {name}, not {_kind(found)}")
+            raise BadSetting(self.at(key), f"expected {name}, not {kind_of(found)}")
         return found
 
 
@@ -265,7 +265,8 @@ def read_fields(table: Table, fields: Fields, defaults: object) -> dict[str, Any
     }
 
 
-def _kind(found: object) -> str:
+def kind_of(found: object) -> str:
+    """Name a parsed value in an error: its text, or what it is."""
     match found:
         case bool() | int() | float() | str():
             return repr(found)
@@ -279,7 +280,8 @@ def _kind(found: object) -> str:
             return f"a {type(found).__name__}"
 
 
-def _unknown(what: str, found: str, known: Sequence[str]) -> str:
+def unknown(what: str, found: str, known: Sequence[str]) -> str:
+    """Return why a key or value is not one of *known*, with the closest of these."""
     if not known:
         return f"unknown {what}, none is defined"
     by_case = {word.lower(): word for word in known}

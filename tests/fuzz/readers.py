@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import attrs
 import msgspec
@@ -50,6 +50,7 @@ from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
 from nri_resmgr.scenario.play import Player
 from nri_resmgr.scenario.replay import Replay
+from nri_resmgr.sdk.settings import Settings
 from nri_resmgr.spool import decode as decode_spool
 from nri_resmgr.spool import encode as encode_spool
 from nri_resmgr.topology.document import from_document, to_document
@@ -288,6 +289,24 @@ def _of_host(path: str) -> Reader:
     return Reader(partial(_host_file, path, use), lambda: (sample,))
 
 
+class _Pool(Settings, frozen=True):
+    cpus: Annotated[int, msgspec.Meta(ge=1)]
+    kind: Literal["shared", "exclusive"] = "shared"
+
+
+class _PluginSettings(Settings, frozen=True):
+    log_file: str = ""
+    pools: tuple[_Pool, ...] = ()
+    by_space: dict[str, _Pool | None] = msgspec.field(default_factory=dict)
+    weights: dict[int, float] | None = None
+
+
+_PLUGIN_SETTINGS: Final = (
+    "logFile: /a\npools: [{cpus: 1}, {cpus: 2, kind: exclusive}]",
+    "bySpace: {shop: {cpus: 3}, lab: null}\nweights: {1: 0.5, 2: 1}",
+)
+
+
 def _variables(text: str) -> None:
     variables_in(text.split("\n"), CpuSet.parse("0-63"))
 
@@ -321,6 +340,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "watch": Reader(_watch, lambda: samples.WATCHES),
     "review": Reader(_review, lambda: samples.REVIEWS),
     "certificate": Reader(first_validity, lambda: (samples.CERTIFICATE,)),
+    "settings of a plugin": Reader(_PluginSettings.read, lambda: _PLUGIN_SETTINGS),
     "log level": Reader(_level, lambda: ("stub.*=debug", "*=info")),
     **{path: _of_host(path) for path in _FILES},
 }

@@ -58,6 +58,9 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("app.plugin.engine", "checkpoint.encode"),
         ("checkpoint.restore", "daemon.state"),
         ("config.balloons", "policies.balloons"),
+        # Parts of plugins: the daemon needs none of them, nor does the stub.
+        ("daemon.run", "sdk.store"),
+        ("stub.serve", "sdk.settings"),
     ),
     FLOORS: (("app.requests.chain", "app.running.delivery"),),
     "The wire is sans-I/O": (("nri_proto.mux", "asyncio"),),
