@@ -7,7 +7,8 @@ Inside, to read in this order: `stub` repeats sessions; `session` is one of them
 `service` and `routes` find the handler of a request; `runner` executes it, within the
 deadline of `request`; `replies` checks its result. `pending_updates` and
 `update_sender` have the updates that no request asked for; `record_pace` delays those
-that nothing waits for.
+that nothing waits for. `serve` is the program, with the `flags` that all plugins have;
+`dry_run` withholds replies.
 """
 
 from nri_resmgr.stub.adjustment import ContainerAdjustment
@@ -28,6 +29,12 @@ from nri_resmgr.stub.errors import (
     SessionError,
     SocketUnusable,
     UnsolicitedUpdatesUnsafe,
+)
+from nri_resmgr.stub.flags import (
+    BadConfigFile,
+    BadFlag,
+    PluginFlags,
+    add_flags,
 )
 from nri_resmgr.stub.handler_types import (
     ConfigureHandler,
@@ -100,7 +107,9 @@ from nri_resmgr.values.errors import InputError
 
 __all__ = [
     "HANDLER_NAMES",
+    "BadConfigFile",
     "BadField",
+    "BadFlag",
     "BadHandler",
     "BadIdentity",
     "CallFailed",
@@ -145,6 +154,7 @@ __all__ = [
     "Overrun",
     "Pids",
     "Plugin",
+    "PluginFlags",
     "Pod",
     "PostCreateContainerHandler",
     "PostStartContainerHandler",
@@ -186,6 +196,7 @@ __all__ = [
     "UpdateReply",
     "ValidateContainerAdjustmentHandler",
     "Validation",
+    "add_flags",
     "current_request",
     "run_until_signal",
     "serve",

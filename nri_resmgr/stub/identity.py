@@ -91,20 +91,21 @@ def find_identity(
     _note_overruled("index", index, launched_index)
     name = name if launched_name is None else launched_name
     index = index if launched_index is None else launched_index
-    stem = _stem(program)
+    stem = program_name(program)
     if index is None:
         parsed = Identity.parse(stem)
         return Identity(parsed.name if name is None else name, parsed.index)
     return Identity(re.sub(r"^[0-9]{2}-", "", stem) if name is None else name, index)
 
 
-def _note_overruled(what: str, ours: str | None, launched: str | None) -> None:
-    if launched is not None and ours not in (None, launched):
-        log.info("identity.overruled", what=what, ours=ours, runtime=launched)
-
-
-def _stem(program: str) -> str:
+def program_name(program: str) -> str:
+    """Return the name of a program by its path: ``hello`` for ``./hello.py``."""
     folder, _, file = program.rpartition("/")
     if file == "__main__.py":  # python -m package, or python folder/
         return folder.rpartition("/")[2]
     return file.removesuffix(".py")
+
+
+def _note_overruled(what: str, ours: str | None, launched: str | None) -> None:
+    if launched is not None and ours not in (None, launched):
+        log.info("identity.overruled", what=what, ours=ours, runtime=launched)

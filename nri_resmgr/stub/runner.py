@@ -224,7 +224,9 @@ class Runner:
             self.link.reply(call.stream_id, answer)
         else:
             self.link.refuse(call.stream_id, code, message)
-        if isinstance(error, ResmgrError) and error.is_logged:
+        # An error of Configure ends the session, and is raised to who runs the stub.
+        is_raised = call.method == "Configure"
+        if isinstance(error, ResmgrError) and (error.is_logged or is_raised):
             log.debug("handler.refused", method=call.method, why=message)
             return
         # After the answer, because formatting a traceback takes time.

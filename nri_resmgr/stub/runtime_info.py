@@ -72,12 +72,16 @@ class Configuration(msgspec.Struct, frozen=True):
     """The argument of the ``configure`` handler.
 
     Attributes:
-        text: The plugin's drop-in file, verbatim; empty for external plugins.
-        runtime: The runtime that sent it.
+        text: The plugin's drop-in file, verbatim; of an external plugin the file that
+            ``--config`` names, or empty.
+        runtime: The runtime of the session.
+        is_dry_run: Whether nothing that handlers return is sent; a plugin that writes
+            to the host itself should not do so.
     """
 
     text: str
     runtime: RuntimeInfo
+    is_dry_run: bool = False
 
 
 def choose_mask(

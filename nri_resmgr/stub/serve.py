@@ -7,7 +7,16 @@ import gc
 import signal
 import sys
 
+import msgspec
+
 from nri_resmgr.log.last_words import say, watch_errors
+from nri_resmgr.stub.flags import (
+    BadConfigFile,
+    PluginFlags,
+    parse_flags,
+    read_config,
+)
+from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.values.errors import ResmgrError
@@ -15,32 +24,42 @@ from nri_resmgr.values.exit_status import exit_status
 from nri_resmgr.values.printable import printable
 
 
-def serve(
+def serve(  # noqa: PLR0913 - keywords, of which programs need two or three
     plugin: object,
     *,
     name: str | None = None,
     index: str | None = None,
     socket: str | None = None,
     options: StubOptions = StubOptions(),
+    flags: PluginFlags | None = None,
 ) -> None:
     """Run a plugin until SIGTERM, SIGINT, or the end of a launching runtime.
 
+    The command line has priority over these arguments, and the name and index of a
+    runtime that launched the plugin over both. Lines are logged to standard error, or
+    to the system's log where that is lost, unless the program has configured structlog.
+
     Args:
         plugin: An object with handlers, or a `Plugin` of functions.
-        name: Name to register with. That of a runtime that launched the plugin has
-            priority. Default: from the program's file name ``NN-name``.
-        index: Two digits; likewise.
+        name: Name to register with. Default: from the program's file name ``NN-name``.
+        index: Two digits; likewise. ``nri-resmgr install`` reads it, too.
         socket: Path of the runtime's socket, for a plugin that was not launched by it.
         options: Time limits and choices.
+        flags: Of a program that has flags of its own, and parses them with `add_flags`.
+            Default: those of the command line, which has no others.
 
     Raises:
         SystemExit: With status 1 for a failure and 2 for bad input, after one
             sentence on standard error; where that is /dev/null, in the system's log.
     """
 
-    async def run() -> None:
+    async def run(given: PluginFlags) -> None:
         stub = Stub.from_environment(
-            plugin, name=name, index=index, socket=socket, options=options
+            plugin,
+            name=_first(given.name, name),
+            index=_first(given.index, index),
+            socket=_first(given.socket, socket),
+            options=_with_flags(options, given, plugin),
         )
         await run_until_signal(stub)
 
@@ -49,7 +68,12 @@ def serve(
     # them, 30 ms in the middle of a request.
     gc.freeze()
     try:
-        asyncio.run(run())
+        given = flags
+        if given is None:
+            description = sys.modules["__main__"].__doc__
+            given = parse_flags(sys.argv[1:], sys.argv[0], description)
+        _configure_log(given.log_level)
+        asyncio.run(run(given))
     except ResmgrError as error:
         say(f"{sys.argv[0]}: {printable(str(error))}")
         raise SystemExit(exit_status(error)) from None
@@ -65,3 +89,30 @@ async def run_until_signal(stub: Stub) -> None:
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
+
+
+def _first(flag: str | None, argument: str | None) -> str | None:
+    return argument if flag is None else flag
+
+
+def _with_flags(
+    options: StubOptions, flags: PluginFlags, plugin: object
+) -> StubOptions:
+    config = options.config
+    if flags.config is not None:
+        if "configure" not in Handlers.of(plugin).by_name:
+            raise BadConfigFile(flags.config, "this plugin has no configuration")
+        config = read_config(flags.config)
+    return msgspec.structs.replace(
+        options, config=config, dry_run=options.dry_run or flags.dry_run
+    )
+
+
+def _configure_log(level: str | None) -> None:
+    # Late: the daemon imports this module, and configures its log elsewhere.
+    import structlog
+
+    if level is not None or not structlog.is_configured():
+        from nri_resmgr.log.output import configure_logging  # late, as above
+
+        configure_logging(level or "info")

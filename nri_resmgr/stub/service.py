@@ -63,6 +63,7 @@ class PluginService:
         calls: Calls of UpdateContainers; learns the runtime from Configure.
         updates: Pending updates, some of which replies carry.
         may_guess_mask: Whether to try all events on a runtime of unknown level.
+        given_config: Text for the ``configure`` handler in place of the runtime's.
         runtime: The runtime; empty before Configure.
         mask: The events subscribed to.
         configured: Done when Configure was answered; has the error if it failed.
@@ -78,6 +79,7 @@ class PluginService:
     may_guess_mask: bool
     observer: Observer = attrs.field(factory=Observer)
     chunks: SynchronizeChunks = attrs.field(factory=SynchronizeChunks)
+    given_config: str | None = None
     runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
     mask: int = 0
     configured: asyncio.Future[None] = attrs.field(factory=_future, init=False)
@@ -131,7 +133,8 @@ class PluginService:
             if not self.configured.done():
                 self.configured.set_exception(error)
 
-        configuration = Configuration(request.config, self.runtime)
+        text = request.config if self.given_config is None else self.given_config
+        configuration = Configuration(text, self.runtime, self.calls.is_dry_run)
         handler = self.handlers.by_name.get("configure") or _nothing
         return Invocation(handler, (configuration,), answer, fail)
 

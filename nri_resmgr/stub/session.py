@@ -10,6 +10,7 @@ import msgspec
 from google.protobuf.message import DecodeError
 
 from nri_proto import PLUGIN_METHODS, RUNTIME_METHODS, Call, Code, Trunk, nri_pb2
+from nri_resmgr.stub.dry_run import withholding
 from nri_resmgr.stub.errors import CallFailed, ConfigureMissing, RegistrationRefused
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.identity import Identity
@@ -48,6 +49,8 @@ class StubOptions(msgspec.Struct, frozen=True):
             can be larger than the node's plugins may be: return a copy without the
             texts that the handler does not use.
         reduce_container: The same for each container.
+        config: Text for the ``configure`` handler; None is what the runtime sends.
+        dry_run: Whether replies and updates are logged instead of sent.
         waits_for_runtime: Whether an absent runtime is waited for at the first attempt,
             too. By default that is an error, which helps more where the path is wrong.
     """
@@ -61,6 +64,8 @@ class StubOptions(msgspec.Struct, frozen=True):
     observer: Observer | None = None
     reduce_pod: Callable[[Pod], Pod] | None = None
     reduce_container: Callable[[Container], Container] | None = None
+    config: str | None = None
+    dry_run: bool = False
     waits_for_runtime: bool = False
 
 
@@ -90,6 +95,7 @@ class Session:
             self._runner,
             options.unsolicited_updates,
             options.update_timeout,
+            is_dry_run=options.dry_run,
         )
         self._updates = updates
         self.service = PluginService(
@@ -100,6 +106,7 @@ class Session:
             may_guess_mask,
             options.observer or Observer(),
             SynchronizeChunks(options.reduce_pod, options.reduce_container),
+            given_config=options.config,
         )
 
     async def open(self, connector: Connector) -> None:
@@ -187,4 +194,8 @@ class Session:
         except DecodeError as error:
             self._link.refuse(call.stream_id, Code.INTERNAL, f"{call.method}: {error}")
             return
-        self._runner.start(call, self.service.invocation(call.method, request))
+        invocation = self.service.invocation(call.method, request)
+        if self._options.dry_run:
+            status_of = self._options.status_of
+            invocation = withholding(invocation, call.method, request, status_of)
+        self._runner.start(call, invocation)

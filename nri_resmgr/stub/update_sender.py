@@ -14,6 +14,7 @@ import attrs
 from nri_proto import RUNTIME_METHODS, MessageTooLarge, nri_pb2
 from nri_resmgr.log import Logger
 from nri_resmgr.stub.convert import from_message, to_message
+from nri_resmgr.stub.dry_run import withhold_updates
 from nri_resmgr.stub.errors import (
     ConnectionLost,
     SessionError,
@@ -59,6 +60,7 @@ class UpdateCalls:
     Attributes:
         policy: Whether calls are allowed.
         call_timeout: Seconds to wait for an answer.
+        is_dry_run: Whether calls are logged instead of made.
         runtime: Known after Configure.
     """
 
@@ -66,6 +68,7 @@ class UpdateCalls:
     runner: Runner
     policy: UnsolicitedUpdates = UnsolicitedUpdates.AUTO
     call_timeout: float = CALL_TIMEOUT
+    is_dry_run: bool = attrs.field(default=False, kw_only=True)
     runtime: RuntimeInfo = attrs.field(factory=RuntimeInfo)
     _turn: asyncio.Lock = attrs.field(factory=asyncio.Lock, init=False)
     _last: float = attrs.field(default=float("-inf"), init=False)
@@ -79,6 +82,9 @@ class UpdateCalls:
         if not self.may_call:
             raise UnsolicitedUpdatesUnsafe(self.runtime.level, self.runtime.name)
         checked = synchronize_response(updates).update
+        if self.is_dry_run:
+            withhold_updates(checked)
+            return ()
         request = nri_pb2.UpdateContainersRequest(
             update=checked, evict=[to_message(eviction) for eviction in evictions]
         )

@@ -20,7 +20,7 @@ from tests.benchmarks.process import resident
 # Does nothing, through the whole stub.
 NOOP = """
 import sys
-from nri_resmgr.stub import serve
+from nri_resmgr.stub import PluginFlags, serve
 
 class Noop:
     def synchronize(self, pods, containers):
@@ -29,7 +29,7 @@ class Noop:
     def create_container(self, pod, container):
         pass
 
-serve(Noop(), name="noop", index="10", socket=sys.argv[1])
+serve(Noop(), name="noop", index="10", flags=PluginFlags(socket=sys.argv[1]))
 """
 
 # What any Python can do: bytes back as they came, through asyncio.

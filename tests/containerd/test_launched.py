@@ -38,7 +38,7 @@ POLICY = "91-resource-policy"  # its launcher
 LATE_PLUGIN = """
 import sys, time
 from nri_resmgr.log.output import LogFormat, configure_logging
-from nri_resmgr.stub import ContainerAdjustment, serve
+from nri_resmgr.stub import ContainerAdjustment, PluginFlags, serve
 
 class Late:
     def synchronize(self, pods, containers):
@@ -50,14 +50,14 @@ class Late:
         return ContainerAdjustment().set_env("TOUCHED", "yes")
 
 configure_logging("info", LogFormat.JSON)
-serve(Late(), name="late", index="50", socket=sys.argv[1])
+serve(Late(), name="late", index="50", flags=PluginFlags(socket=sys.argv[1]))
 """
 
 # Waits for ever, politely: the event loop goes on.
 PATIENT_PLUGIN = """
 import asyncio, sys
 from nri_resmgr.log.output import LogFormat, configure_logging
-from nri_resmgr.stub import ContainerAdjustment, current_request, serve
+from nri_resmgr.stub import ContainerAdjustment, PluginFlags, current_request, serve
 
 class Patient:
     def synchronize(self, pods, containers):
@@ -70,7 +70,7 @@ class Patient:
         await asyncio.Event().wait()
 
 configure_logging("info", LogFormat.JSON)
-serve(Patient(), name="patient", index="50", socket=sys.argv[1])
+serve(Patient(), name="patient", index="50", flags=PluginFlags(socket=sys.argv[1]))
 """
 
 
