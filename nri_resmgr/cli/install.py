@@ -22,6 +22,7 @@ from nri_resmgr.cli.launcher import (
     launcher_text,
     packages,
 )
+from nri_resmgr.cli.program_identity import identity_of
 from nri_resmgr.daemon.defaults import DEFAULT_INDEX, DEFAULT_NAME
 from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.stub.errors import BadIdentity
@@ -138,8 +139,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--name", help="name to register, default the program's name")
     parser.add_argument(
         "--index",
-        default=DEFAULT_INDEX,
-        help="place among the plugins, 00 to 99, default %(default)s",
+        help="place among the plugins, 00 to 99, default the program's own, "
+        f"or {DEFAULT_INDEX}",
     )
     parser.add_argument(
         "--config",
@@ -168,7 +169,8 @@ def add_folder_flags(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Install a plugin."""
-    identity = Identity(options.name or default_name(options.plugin), options.index)
+    program = find_program(options.plugin)
+    identity = identity_of(program, options.name, options.index)
     folders = Folders(options.plugin_dir, options.config_dir)
     done = install(options.plugin, identity, folders, options.config)
     print(f"installed {done.launcher}")
@@ -268,11 +270,6 @@ def find_program(plugin: str) -> Path:
             return path
     names = sorted(path.parent.name for path in known.glob("*/__main__.py"))
     raise NoSuchPlugin(plugin, tuple(names))
-
-
-def default_name(plugin: str) -> str:
-    """Return the name of a plugin's program: ``hello`` for ``./hello.py``."""
-    return Path(plugin).absolute().name.removesuffix(".py")
 
 
 @contextlib.contextmanager
