@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import fnmatch
 import json
 import os
 import queue
 import signal
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Self, TextIO
+from typing import Any, Final, Literal, TextIO
 
 import msgspec
 import structlog
@@ -24,16 +21,17 @@ from google.protobuf.message import Message
 
 from nri_proto import ALL_EVENTS, nri_pb2, parse_mask
 from nri_resmgr.log.output import configure_logging
+from nri_resmgr.sdk.settings import BadSetting, InvalidField, Settings
 from nri_resmgr.stub import (
     HANDLER_NAMES,
     Configuration,
-    InputError,
+    PluginFlags,
     StubOptions,
+    Tapped,
+    add_flags,
     serve,
 )
-from nri_resmgr.stub.identity import INDEX_VARIABLE
-from nri_resmgr.stub.observer import Tapped
-from nri_resmgr.stub.transport import DEFAULT_SOCKET, SOCKET_VARIABLE
+from nri_resmgr.stub.transport import SOCKET_VARIABLE
 from nri_resmgr.values.printable import LINES, printable, printable_json
 
 log = structlog.get_logger(__name__)
@@ -46,91 +44,35 @@ LAUNCHED_LOG_FILE: Final = "/var/log/nri-logger.log"
 # Messages that may wait for a slow disk; more are dropped, to bound memory.
 MAX_WAITING: Final = 10_000
 
-
-@dataclass(eq=False)
-class InvalidSetting(InputError):
-    """The setting at *path* of the document is not valid."""
-
-    path: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.why}"
-
-
-def _words(value: object) -> tuple[str, ...]:
-    parts = value.split(",") if isinstance(value, str) else value
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise ValueError(f"expected a list of strings, got {value!r}")
-    return tuple(part.strip() for part in parts)
-
-
-def _format(value: object) -> str:
-    if value in ("yaml", "json"):
-        return str(value)
-    raise ValueError(f"expected yaml or json, got {value!r}")
-
-
-def _path(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    raise ValueError(f"expected a path, got {value!r}")
-
-
-# Keys of the document, each with its field of `LoggerSettings` and its reader.
-_READERS: Final[Mapping[str, tuple[str, Callable[[object], object]]]] = {
-    "logFile": ("log_file", _path),
-    "events": (
-        "events",
-        lambda value: parse_mask(",".join(_words(value))) or ALL_EVENTS,
-    ),
-    "namespaces": ("namespaces", lambda value: _words(value) or ("*",)),
-    "names": ("names", lambda value: _words(value) or ("*",)),
-    "format": ("format", _format),
+# Keys of the document by which flags set them as well.
+_FLAGS: Final = {
+    "logFile": "log-file",
+    "events": "events",
+    "namespaces": "namespaces",
+    "names": "names",
+    "format": "format",
 }
 
 
-class LoggerSettings(msgspec.Struct, frozen=True):
+class LoggerSettings(Settings, frozen=True):
     """Filter, format and destination; an empty `log_file` is standard output."""
 
     log_file: str = ""
-    events: int = ALL_EVENTS
+    events: tuple[str, ...] = ("all",)
     namespaces: tuple[str, ...] = ("*",)
     names: tuple[str, ...] = ("*",)
-    format: str = "yaml"
+    format: Literal["yaml", "json"] = "yaml"
 
-    def changed_by(self, document: object) -> Self:
-        """Return these settings with the changes of a parsed document.
-
-        Raises:
-            InvalidSetting: The first problem found.
-        """
-        if not isinstance(document, dict):
-            raise InvalidSetting("$", "expected keys and values")
-        changes: dict[str, Any] = {}
-        for key, value in document.items():
-            if key not in _READERS:
-                close = difflib.get_close_matches(str(key), _READERS, n=1)
-                hint = f", did you mean {close[0]}?" if close else ""
-                raise InvalidSetting(f"$.{key}", f"unknown key{hint}")
-            name, read = _READERS[key]
-            try:
-                changes[name] = read(value)
-            except ValueError as error:
-                raise InvalidSetting(f"$.{key}", str(error)) from None
-        return msgspec.structs.replace(self, **changes)
-
-    def changed_by_text(self, text: str) -> Self:
-        """Return these settings with the changes of a YAML document.
-
-        Raises:
-            InvalidSetting: The first problem found.
-        """
+    def __post_init__(self) -> None:
         try:
-            document = yaml.load(text, Loader=yaml.CSafeLoader)
-        except yaml.YAMLError as error:
-            raise InvalidSetting("$", " ".join(str(error).split())) from None
-        return self if document is None else self.changed_by(document)
+            parse_mask(",".join(self.events))
+        except ValueError as error:
+            raise InvalidField("events", str(error)) from None
+
+    @property
+    def mask(self) -> int:
+        """The events to subscribe to."""
+        return parse_mask(",".join(self.events)) or ALL_EVENTS
 
     def selects(self, pod: nri_pb2.PodSandbox, *names: str) -> bool:
         """Return whether to print messages about *pod* that have one of *names*."""
@@ -138,7 +80,9 @@ class LoggerSettings(msgspec.Struct, frozen=True):
 
 
 def _matches(globs: tuple[str, ...], *names: str) -> bool:
-    return any(fnmatch.fnmatchcase(name, glob) for glob in globs for name in names)
+    return not globs or any(
+        fnmatch.fnmatchcase(name, glob) for glob in globs for name in names
+    )
 
 
 def formatted(tapped: Tapped, time: datetime, style: str) -> str:
@@ -196,7 +140,7 @@ class Printer:
         """Start to write queued messages; start again if the settings changed.
 
         Raises:
-            InvalidSetting: The file cannot be opened.
+            BadSetting: The file cannot be opened.
         """
         if settings == self._settings:
             return
@@ -205,7 +149,7 @@ class Printer:
             output = open(path or 1, "a", encoding="utf-8", closefd=bool(path))  # noqa: SIM115 - the thread closes it
         except OSError as error:
             why = f"cannot write {path}: {error.strerror}"
-            raise InvalidSetting("$.logFile", why) from None
+            raise BadSetting("$.logFile", why) from None
         self.finish()
         self._settings = settings
         self._thread = threading.Thread(target=self._write, args=(output, settings))
@@ -244,9 +188,9 @@ class MessageLogger:
 
     def configure(self, configuration: Configuration) -> int:
         """Apply the drop-in file; subscribe to the events in it."""
-        self._settings = self._initial.changed_by_text(configuration.text)
+        self._settings = LoggerSettings.read(configuration.text, self._initial)
         self._printer.start(self._settings)
-        return self._settings.events
+        return self._settings.mask
 
     def take(self, tapped: Tapped) -> None:
         """Print a message of the session if the settings select it."""
@@ -279,29 +223,33 @@ class MessageLogger:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("logger", description=__doc__)
-    parser.add_argument("--name", help="name to register with; default logger")
     parser.add_argument(
-        "--index", help=f"two digits, the order among plugins; default {DEFAULT_INDEX}"
+        "--events",
+        type=_words,
+        help="events, such as pod,createcontainer; default all",
     )
     parser.add_argument(
-        "--socket",
-        metavar="PATH",
-        help=f"socket of the runtime; default {DEFAULT_SOCKET}",
+        "--namespaces",
+        type=_words,
+        metavar="GLOBS",
+        help="of pods, such as kube-*,web; default all",
     )
     parser.add_argument(
-        "--events", help="events, such as pod,createcontainer; default all"
-    )
-    parser.add_argument(
-        "--namespaces", metavar="GLOBS", help="of pods, such as kube-*,web; default all"
-    )
-    parser.add_argument(
-        "--names", metavar="GLOBS", help="of pods or containers; default all"
+        "--names",
+        type=_words,
+        metavar="GLOBS",
+        help="of pods or containers; default all",
     )
     parser.add_argument("--format", help="yaml or json; default yaml")
     parser.add_argument(
         "--log-file", dest="logFile", help="file to write to; default standard output"
     )
+    add_flags(parser)
     return parser
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",")]
 
 
 def main() -> None:
@@ -310,26 +258,25 @@ def main() -> None:
     options = parser.parse_args()
     configure_logging("warning")
     launched = SOCKET_VARIABLE in os.environ
-    flags = {key: vars(options)[key] for key in _READERS if vars(options)[key]}
+    # Empty text is as good as no flag.
+    flags = {key: vars(options)[key] or None for key in _FLAGS}
     printer = Printer()
     try:
-        settings = LoggerSettings(LAUNCHED_LOG_FILE if launched else "").changed_by(
-            flags
+        settings = LoggerSettings.of(
+            flags, LoggerSettings(LAUNCHED_LOG_FILE if launched else "")
         )
         if not launched:
             printer.start(settings)
-    except InvalidSetting as bad:
-        name, _ = _READERS[bad.path.removeprefix("$.")]
-        parser.error(f"--{name.replace('_', '-')}: {bad.why}")
+    except BadSetting as bad:
+        key = bad.path.removeprefix("$.")
+        parser.error(f"--{_FLAGS[key]}: {bad.why}")
     logger = MessageLogger(settings, printer)
     try:
         serve(
             logger,
-            name=options.name,
-            index=options.index
-            or (None if INDEX_VARIABLE in os.environ else DEFAULT_INDEX),
-            socket=options.socket,
+            index=DEFAULT_INDEX,
             options=StubOptions(on_message=logger.take),
+            flags=PluginFlags.of(options),
         )
     finally:
         printer.finish()

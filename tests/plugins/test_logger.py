@@ -174,11 +174,15 @@ async def test_launched_by_the_runtime_it_obeys_its_document(tmp_path: Path) -> 
             id="an unknown key",
         ),
         pytest.param("events: [pods]", "$.events: unknown event 'pods'", id="no event"),
-        pytest.param("events: 5", "$.events: expected a list of strings", id="no list"),
-        pytest.param("format: xml", "$.format: expected yaml or json", id="no format"),
-        pytest.param("logFile: 1", "$.logFile: expected a path", id="no path"),
-        pytest.param("[pod]", "$: expected keys and values", id="no keys"),
-        pytest.param("a: [", "$: while parsing a flow node", id="no YAML"),
+        pytest.param("events: 5", "$.events: expected a list, not 5", id="no list"),
+        pytest.param(
+            "format: xml",
+            "$.format: unknown value, expected json or yaml",
+            id="no format",
+        ),
+        pytest.param("logFile: 1", "$.logFile: expected text, not 1", id="no path"),
+        pytest.param("[pod]", "$: expected a mapping, not a list", id="no keys"),
+        pytest.param("a: [", "did not find expected node content", id="no YAML"),
         pytest.param(
             "logFile: /no/where",
             "$.logFile: cannot write /no/where: No such file or directory",
@@ -202,7 +206,9 @@ async def test_a_bad_document_is_reported_to_the_runtime(
             ["--events", "pods"], "--events: unknown event 'pods'", id="event"
         ),
         pytest.param(
-            ["--format", "xml"], "--format: expected yaml or json", id="format"
+            ["--format", "xml"],
+            "--format: unknown value, expected json or yaml",
+            id="format",
         ),
         pytest.param(
             ["--log-file", "/no/where"],

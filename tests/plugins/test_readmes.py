@@ -13,7 +13,7 @@ import yaml
 
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime
-from plugins.template.__main__ import Settings as TemplateSettings
+from plugins.template.__main__ import TemplateSettings
 from tests.plugins.programs import PLUGINS, SAMPLES, running
 
 pytestmark = pytest.mark.process

@@ -29,8 +29,8 @@ async def greet(runtime: Runtime) -> Container:
 
 async def test_the_template_greets_new_containers(tmp_path: Path) -> None:
     async with Runtime(tmp_path) as runtime:
-        flags = ("--socket", str(runtime.socket_path), "--index", "10")
-        async with running(TEMPLATE, *flags):
+        socket = str(runtime.socket_path)
+        async with running(TEMPLATE, "--socket", socket):
             await runtime.synchronized("10-template")
             container = await greet(runtime)
 
@@ -66,10 +66,14 @@ async def test_launched_by_the_runtime_it_obeys_its_document(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        pytest.param("greting: hi", "unknown field `greting`", id="an unknown key"),
-        pytest.param("greeting: 1", "got `int` - at `$.greeting`", id="a number"),
-        pytest.param("[hi]", "expected keys and values", id="no keys"),
-        pytest.param("a: [", "while parsing a flow node", id="no YAML"),
+        pytest.param(
+            "greting: hi",
+            "$.greting: unknown key, did you mean greeting?",
+            id="an unknown key",
+        ),
+        pytest.param("greeting: 1", "$.greeting: expected text, not 1", id="a number"),
+        pytest.param("[hi]", "$: expected a mapping, not a list", id="no keys"),
+        pytest.param("a: [", "did not find expected node content", id="no YAML"),
     ],
 )
 async def test_a_bad_document_is_reported_to_the_runtime(
@@ -82,11 +86,9 @@ async def test_a_bad_document_is_reported_to_the_runtime(
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        pytest.param([], 2, "NN-name is needed, as in 10-template", id="no index"),
+        pytest.param(["--config", "/no"], 2, "no such file", id="no configuration"),
         pytest.param(["--index", "100"], 2, "plugin index '100'", id="a wrong index"),
-        pytest.param(
-            ["--index", "10"], 1, "cannot connect to the NRI socket", id="no socket"
-        ),
+        pytest.param([], 1, "cannot connect to the NRI socket", id="no socket"),
     ],
 )
 def test_bad_input_ends_it_with_one_sentence(
