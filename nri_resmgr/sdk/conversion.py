@@ -37,6 +37,9 @@ _WORDS: Final = {
 }
 
 
+_NOT_FOUND: Final = object()
+
+
 class InvalidField(ValueError):
     """A check of ``__post_init__`` failed.
 
@@ -113,7 +116,7 @@ class _Mistake:
             )
         if match := _MISSING.fullmatch(why):
             return BadSetting(f"{self._path}.{match[1]}", "missing")
-        if _CHOICE.fullmatch(why):
+        if _CHOICE.fullmatch(why) and self._found is not _NOT_FOUND:
             choices = [str(one) for one in self._choices()]
             return BadSetting(self._path, unknown("value", str(self._found), choices))
         if match := _EXPECTED.fullmatch(why):
@@ -121,7 +124,9 @@ class _Mistake:
             named = " or ".join(one for one in words if one != "null")
             if self._of_key:
                 return BadSetting(self._path, f"expected {named} for each key")
-            why = f"expected {named}{match[2]}, not {kind_of(self._found)}"
+            why = f"expected {named}{match[2]}"
+            if self._found is not _NOT_FOUND:
+                why += f", not {kind_of(self._found)}"
         return BadSetting(self._path, why)
 
     def _walk(self, name: str | None, place: str | None, any_key: str | None) -> None:
@@ -135,29 +140,30 @@ class _Mistake:
         elif any_key and isinstance(self._found, dict):
             values = [_values(one) for one in self._types]
             self._types = [kind for some in values for kind in some]
-            for key in self._wrong_keys(self._found):
-                self._enter(key, f".{key}")
-                break
+            self._enter_wrong(self._found)
 
     def _enter(self, key: Any, step: str) -> None:
         self._path += step
         if isinstance(self._found, (dict, list)):
             self._found = self._found[key]
 
-    def _wrong_keys(self, holder: dict[Any, object]) -> Iterator[Any]:
-        """Yield the keys of the wrong values of a mapping: msgspec omits them."""
-        everything = dict(holder)
-        for key, value in everything.items():
+    def _enter_wrong(self, holder: dict[Any, object]) -> None:
+        """Enter the wrong value of a mapping, whose key msgspec does not report.
+
+        It is the one that gives the same error without the others.
+        """
+        for key, value in dict(holder).items():
             holder.clear()
             holder[key] = value
             try:
                 msgspec.convert(self._document, self._kind)
             except msgspec.ValidationError as error:
                 if str(error) == self._text:
-                    yield key
-            finally:
-                holder.clear()
-                holder.update(everything)
+                    self._enter(key, f".{key}")
+                    return
+        # Such as of a mapping that has to have several keys.
+        self._path += "[...]"
+        self._found = _NOT_FOUND
 
     def _fields(self) -> Iterator[inspect.Field]:
         for one in self._types:

@@ -176,6 +176,28 @@ def test_text_that_is_not_yaml_has_its_line() -> None:
     assert str(mistake.value) == "line 2: duplicate key 'names'"
 
 
+class Pairs(Settings, frozen=True):
+    """A document with a mapping that has at least two keys."""
+
+    pools: Annotated[dict[str, Pool], msgspec.Meta(min_length=2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a: {cpus: x}, b: {cpus: 1}", "$.pools[...].cpus: expected a whole number"),
+        ("a: {cpus: 1, x: 1}, b: {cpus: 1}", "$.pools[...].x: unknown key, "),
+        ("a: {cpus: 1, kind: x}, b: {cpus: 1}", "$.pools[...].kind: Invalid enum"),
+        ("a: {cpus: 1}", "$.pools: expected a mapping of length >= 2, not a mapping"),
+    ],
+)
+def test_a_key_that_cannot_be_found_is_left_out(text: str, sentence: str) -> None:
+    with pytest.raises(BadSetting) as mistake:
+        Pairs.read(f"pools: {{{text}}}")
+
+    assert str(mistake.value).startswith(sentence)
+
+
 # Values as YAML has them, of every shape that a key may get.
 SCALARS = (
     st.none()

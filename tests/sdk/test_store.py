@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -91,17 +92,18 @@ KILLED = """
 import sys
 from nri_resmgr.sdk.store import Store
 store = Store(list[int], sys.argv[1])
-store.save([1] * 100_000)
+one, two = [1] * 1_000_000, [2] * 1_000_000
+store.save(one)
 print("begun", flush=True)
 while True:
-    store.save([1] * 100_000)
-    store.save([2] * 100_000)
+    store.save(two)
+    store.save(one)
 """
 
 
 @pytest.mark.process
 def test_a_killed_process_leaves_a_whole_value(tmp_path: Path) -> None:
-    for _ in range(5):
+    for turn in range(12):
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(tmp_path / "state")],
             env={"PYTHONPATH": str(ROOT)},
@@ -110,12 +112,13 @@ def test_a_killed_process_leaves_a_whole_value(tmp_path: Path) -> None:
         with process:
             assert process.stdout is not None
             process.stdout.readline()
+            time.sleep(turn / 250)  # at another point of the loop each time
             process.send_signal(signal.SIGKILL)
         store = Store(list[int], str(tmp_path / "state"))
         found = store.load()
         store.close()
 
-        assert found in ([1] * 100_000, [2] * 100_000)
+        assert found in ([1] * 1_000_000, [2] * 1_000_000)
 
 
 def test_a_value_is_bounded(tmp_path: Path) -> None:
