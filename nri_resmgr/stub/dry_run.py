@@ -32,8 +32,8 @@ def withholding(
         if response is None:
             return None
         empty = _empty(response)
-        if response != empty:
-            found = _as_data(response)
+        # An adjustment may be there and be empty.
+        if response != empty and (found := _contents(response)):
             log.info("reply.withheld", method=method, about=title, reply=found)
         return empty
 
@@ -47,7 +47,7 @@ def withholding(
 
 def withhold_updates(updates: Iterable[nri_pb2.ContainerUpdate]) -> None:
     """Log a call of UpdateContainers, which is not made."""
-    log.info("updates.withheld", updates=[_as_data(one) for one in updates])
+    log.info("updates.withheld", updates=[_contents(one) for one in updates])
 
 
 def _empty(response: Message) -> Message:
@@ -66,8 +66,9 @@ def _title(request: Any) -> str:
     return "/".join(filter(None, names))
 
 
-def _as_data(message: Message) -> object:
+def _contents(message: Message) -> dict[str, object]:
     # Late: no other session needs it.
     from google.protobuf.json_format import MessageToDict
 
-    return MessageToDict(message, preserving_proto_field_name=True)
+    found = MessageToDict(message, preserving_proto_field_name=True)
+    return {name: value for name, value in found.items() if value}

@@ -24,6 +24,7 @@ FOUND = [
     ("annotations", '{"resource-policy.nri.io/affinity": "' + "x" * 900 + ': 1"}'),
     ("annotations", '{"memory-type.resource-policy.nri.io": "' + "9" * 5000 + '"}'),
     ("configuration", "a: " + "9" * 5000),
+    ("configuration", "apiVersion: 0x" + "f" * 5000),
     ("configuration", "a: &a [*a]"),
     ("machine in words", "8192s"),
     ("/proc/pressure/cpu", "some avg10=..12 avg60=1.00 avg300=0.10 total=5"),

@@ -24,7 +24,7 @@ from nri_resmgr.stub import (
     UnsolicitedUpdates,
     Validation,
 )
-from nri_resmgr.testing import Runtime
+from nri_resmgr.testing import Runtime, RuntimeOptions
 from tests.stub.live import NAME, live, plugged
 
 DRY = StubOptions(dry_run=True)
@@ -180,6 +180,50 @@ async def test_old_runtimes_get_no_refusal_either(tmp_path: Path) -> None:
         pod = await runtime.run_pod(Pod())
 
         assert pod.id in [one.id for one in runtime.pods]
+
+
+class Onlooker:
+    """Changes nothing."""
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def synchronize(
+        self, _: tuple[Pod, ...], containers: tuple[Container, ...]
+    ) -> None:
+        self.seen += [one.id for one in containers]
+
+    def create_container(self, _: Pod, __: Container) -> ContainerAdjustment:
+        return ContainerAdjustment()
+
+    def stop_container(self, _: Pod, __: Container) -> None:
+        """Return no updates."""
+
+
+async def test_a_synchronize_of_several_messages_is_complete(tmp_path: Path) -> None:
+    onlooker = Onlooker()
+    options = RuntimeOptions(sync_objects=2)
+    with capture_logs() as lines:
+        async with Runtime(tmp_path, options=options) as runtime:
+            pod = await runtime.run_pod(Pod())
+            ids = [
+                (await runtime.create_container(pod.id, Container())).container.id
+                for _ in range(5)
+            ]
+            async with live(runtime, onlooker, DRY):
+                assert onlooker.seen == ids
+
+    assert withheld(lines) == []
+
+
+async def test_replies_that_change_nothing_are_not_logged(tmp_path: Path) -> None:
+    with capture_logs() as lines:
+        async with plugged(tmp_path, Onlooker(), options=DRY) as (runtime, _):
+            pod = await runtime.run_pod(Pod())
+            created = await runtime.create_container(pod.id, Container())
+            await runtime.stop_container(created.container.id)
+
+    assert withheld(lines) == []
 
 
 async def test_unsolicited_updates_are_logged_instead_of_sent(tmp_path: Path) -> None:
