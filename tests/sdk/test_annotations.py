@@ -119,6 +119,32 @@ def test_a_value_has_the_type_of_its_author() -> None:
     assert read_annotation(pod, WEB, "none.io", int) is None
 
 
+@pytest.mark.parametrize("empty", ["", " \n", "# nothing", "~"])
+def test_an_empty_value_cancels_that_of_a_wider_scope(empty: str) -> None:
+    pod = pod_with({f"{KEY}/container.web": empty, KEY: "5"})
+
+    assert read_annotation(pod, WEB, KEY, int) is None
+    assert read_annotation(pod, Container(name="log"), KEY, int) == 5
+    assert read_annotation(pod, WEB, KEY, str) == empty
+
+
+@pytest.mark.parametrize(
+    ("annotations", "expected"),
+    [
+        ({"new.io": "1", "old.io": "2"}, 1),
+        ({"old.io": "2"}, 2),
+        ({"new.io": "1", "old.io/container.web": "2"}, 2),
+        ({"new.io/container.web": "1", "old.io/container.web": "2"}, 1),
+    ],
+)
+def test_of_several_keys_the_narrowest_then_the_first_counts(
+    annotations: dict[str, str], expected: int
+) -> None:
+    found = read_annotation(pod_with(annotations), WEB, ("new.io", "old.io"), int)
+
+    assert found == expected
+
+
 @pytest.mark.parametrize(
     ("value", "why"),
     [
