@@ -56,11 +56,17 @@ class PluginFlags(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, options: argparse.Namespace) -> PluginFlags:
         """Pick the flags of `add_flags` out of what a parser has found."""
-        return cls(**{name: getattr(options, name) for name in cls.__struct_fields__})
+        found = vars(options)
+        return cls(**{key: found[key] for key in cls.__struct_fields__ if key in found})
 
 
-def add_flags(parser: argparse.ArgumentParser) -> None:
-    """Add the flags to the parser of a program that has flags of its own."""
+def add_flags(parser: argparse.ArgumentParser, *, takes_config: bool = True) -> None:
+    """Add the flags to the parser of a program that has flags of its own.
+
+    Args:
+        parser: The parser.
+        takes_config: Whether the plugin has a ``configure`` handler.
+    """
     parser.add_argument(
         "--name", help="name to register with, default that of the program"
     )
@@ -74,11 +80,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help=f"socket of the runtime, default {DEFAULT_SOCKET}",
     )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help="configuration, in place of the one that the runtime hands over",
-    )
+    if takes_config:
+        parser.add_argument(
+            "--config",
+            metavar="FILE",
+            help="configuration, in place of the one that the runtime hands over",
+        )
     parser.add_argument(
         "--log-level",
         metavar="LEVEL",
@@ -93,7 +100,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_flags(
-    arguments: Sequence[str], program: str = "", description: str | None = None
+    arguments: Sequence[str],
+    program: str = "",
+    description: str | None = None,
+    *,
+    takes_config: bool = True,
 ) -> PluginFlags:
     """Parse the command line of a program without flags of its own.
 
@@ -101,6 +112,7 @@ def parse_flags(
         arguments: The words after the program's.
         program: Its path, for the help.
         description: What it is, for the help.
+        takes_config: Whether the plugin has a ``configure`` handler.
 
     Raises:
         BadFlag: It has another flag, or an invalid value.
@@ -109,7 +121,7 @@ def parse_flags(
     if not arguments:
         return PluginFlags()  # such as of a launched plugin
     parser = _Parser(program_name(program), description=description, allow_abbrev=False)
-    add_flags(parser)
+    add_flags(parser, takes_config=takes_config)
     return PluginFlags.of(parser.parse_args(arguments))
 
 

@@ -68,10 +68,7 @@ def serve(  # noqa: PLR0913 - keywords, of which programs need two or three
     # them, 30 ms in the middle of a request.
     gc.freeze()
     try:
-        given = flags
-        if given is None:
-            description = sys.modules["__main__"].__doc__
-            given = parse_flags(sys.argv[1:], sys.argv[0], description)
+        given = _command_line(plugin) if flags is None else flags
         _configure_log(given.log_level)
         asyncio.run(run(given))
     except ResmgrError as error:
@@ -91,6 +88,19 @@ async def run_until_signal(stub: Stub) -> None:
             loop.remove_signal_handler(number)
 
 
+def _command_line(plugin: object) -> PluginFlags:
+    return parse_flags(
+        sys.argv[1:],
+        sys.argv[0],
+        sys.modules["__main__"].__doc__,
+        takes_config=_takes_config(plugin),
+    )
+
+
+def _takes_config(plugin: object) -> bool:
+    return "configure" in Handlers.of(plugin).by_name
+
+
 def _first(flag: str | None, argument: str | None) -> str | None:
     return argument if flag is None else flag
 
@@ -100,7 +110,7 @@ def _with_flags(
 ) -> StubOptions:
     config = options.config
     if flags.config is not None:
-        if "configure" not in Handlers.of(plugin).by_name:
+        if not _takes_config(plugin):
             raise BadConfigFile(flags.config, "this plugin has no configuration")
         config = read_config(flags.config)
     return msgspec.structs.replace(

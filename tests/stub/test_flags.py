@@ -132,8 +132,14 @@ def test_the_size_of_a_configuration_is_bounded(
         pytest.param(
             f"{IDLE}\nserve(Idle(), index='10')",
             ["--config", "/dev/null"],
-            "--config /dev/null: this plugin has no configuration",
+            "unrecognized arguments: --config /dev/null",
             id="a file that nothing reads",
+        ),
+        pytest.param(
+            f"{IDLE}\nserve(Idle(), index='10', flags=PluginFlags(config='/a'))",
+            [],
+            "--config /a: this plugin has no configuration",
+            id="a file that nothing reads, by a parser of the program",
         ),
         pytest.param(
             GREETER + CALL,
