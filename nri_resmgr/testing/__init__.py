@@ -5,6 +5,8 @@ launches plugins (`sessions`, `launch`), calls them for each event (`rounds`, `p
 `connection`), merges their replies as real runtimes do (`merge`) and applies the result
 to its pods and containers (`world`). `Misbehaviour` lets it break the rules.
 
+`containers` makes containers with requests and limits, and `running` runs plugins.
+
 Pods, containers, resources and adjustments are values of `nri_resmgr.stub`; recorded
 messages are those of `nri_proto`.
 """
@@ -12,6 +14,7 @@ messages are those of `nri_proto`.
 from __future__ import annotations
 
 from nri_resmgr.stub.observer import Sender
+from nri_resmgr.testing.containers import best_effort, burstable, guaranteed
 from nri_resmgr.testing.cri_service import CreateResult, UpdateResult
 from nri_resmgr.testing.default_validator import DefaultValidator
 from nri_resmgr.testing.errors import (
@@ -71,6 +74,9 @@ __all__ = [
     "UpdateResult",
     "UpdatesFailed",
     "ValidatorLost",
+    "best_effort",
+    "burstable",
+    "guaranteed",
     "plugin_process",
     "running_plugin",
 ]

@@ -8,7 +8,10 @@ from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+import msgspec
+
 from nri_resmgr.stub.identity import INDEX_VARIABLE, NAME_VARIABLE, Identity
+from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.stub.transport import SocketPath
 from nri_resmgr.testing.runtime import Runtime
@@ -27,7 +30,12 @@ class PluginEnded(Exception):
 
 @asynccontextmanager
 async def running_plugin(
-    runtime: Runtime, plugin: object, identity: str = "10-plugin"
+    runtime: Runtime,
+    plugin: object,
+    identity: str = "10-plugin",
+    *,
+    config: str | None = None,
+    options: StubOptions = StubOptions(),
 ) -> AsyncIterator[Stub]:
     """Run a plugin of `nri_resmgr.stub` in this process.
 
@@ -35,6 +43,8 @@ async def running_plugin(
         runtime: A started runtime.
         plugin: An object with handlers, or a `Plugin` of functions.
         identity: ``NN-name`` to register with.
+        config: Text for the ``configure`` handler; that of *options* by default.
+        options: Time limits and choices, such as a dry run.
 
     Yields:
         The plugin's stub, after the plugin was synchronized.
@@ -44,7 +54,9 @@ async def running_plugin(
         PluginEnded: The plugin was stopped before.
     """
     connector = SocketPath(str(runtime.socket_path))
-    stub = Stub(plugin, Identity.parse(identity), connector)
+    if config is not None:
+        options = msgspec.structs.replace(options, config=config)
+    stub = Stub(plugin, Identity.parse(identity), connector, options)
     running = asyncio.create_task(stub.run())
     try:
         await _first(running, runtime.synchronized(identity))
