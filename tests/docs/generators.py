@@ -14,6 +14,7 @@ from tests.docs.log_events import log_events
 from tests.docs.metrics import agent_metrics, metrics, webhook_metrics
 from tests.docs.options import options
 from tests.docs.parts import parts
+from tests.docs.public_names import public_names
 from tests.docs.reasons import criteria, rules, types
 from tests.docs.regions import Generator
 from tests.docs.stub_fields import stub_fields
@@ -62,6 +63,7 @@ GENERATORS: Final[Mapping[str, Generator]] = {
         "TopologyAwarePolicy", "schedulingClasses[]"
     ),
     "parts": parts,
+    **public_names(),
     "rules": rules,
     "stub fields": stub_fields,
     "types": types,
