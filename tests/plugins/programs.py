@@ -34,9 +34,15 @@ def run_to_end(program: Path, *arguments: str) -> tuple[int, str]:
 
 @asynccontextmanager
 async def running(
-    program: Path, *arguments: str
+    program: Path, *arguments: str, log: Path | None = None
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Run a plugin; at the end it gets SIGTERM and has to end well."""
+    """Run a plugin; at the end it gets SIGTERM and has to end well.
+
+    Args:
+        program: Its file or folder.
+        arguments: Its flags.
+        log: A file for its standard error.
+    """
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         program,
@@ -53,7 +59,13 @@ async def running(
             await process.wait()
     assert process.stderr is not None
     said = (await process.stderr.read()).decode()
+    _keep(said, log)
     assert (process.returncode, "Traceback" in said) == (0, False)
+
+
+def _keep(text: str, log: Path | None) -> None:
+    if log is not None:
+        log.write_text(text)
 
 
 def installed(program: Path, name: str, config: str, directory: Path) -> RuntimeOptions:
