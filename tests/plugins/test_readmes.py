@@ -23,11 +23,13 @@ def readme(plugin: str) -> str:
     return (PLUGINS / plugin / "README.md").read_text()
 
 
-def keys(plugin: str) -> set[str]:
-    return set(re.findall(r"^\| `(\w+)` \| .*", readme(plugin), re.MULTILINE))
+def options(plugin: str) -> set[str]:
+    """Return the keys of the table that has the flags, too."""
+    _, _, table = readme(plugin).partition("| key | flag |")
+    return set(re.findall(r"^\| `(\w+)` \| .*", table, re.MULTILINE))
 
 
-@pytest.mark.parametrize("plugin", ["logger", "template", "resource-policy"])
+@pytest.mark.parametrize("plugin", sorted(path.name for path in PLUGINS.iterdir()))
 def test_the_table_has_flags_that_exist(plugin: str) -> None:
     shown = subprocess.run(
         [sys.executable, PLUGINS / plugin, "--help"],
@@ -43,10 +45,13 @@ def test_the_table_has_flags_that_exist(plugin: str) -> None:
 
 
 def test_the_tables_have_the_keys_of_the_documents() -> None:
-    sample = yaml.safe_load((SAMPLES / "logger.conf").read_text())
-
-    assert keys("logger") == sample.keys()
-    assert keys("template") == set(TemplateSettings.__struct_fields__)
+    for plugin in (
+        *("hook-injector", "logger", "memory-policy", "memory-qos", "validator"),
+        "writable-cgroups",
+    ):
+        sample = yaml.safe_load((SAMPLES / f"{plugin}.conf").read_text())
+        assert options(plugin) == sample.keys()
+    assert options("template") == set(TemplateSettings.__struct_fields__)
 
 
 async def test_the_example_of_the_logger_is_its_output(tmp_path: Path) -> None:
