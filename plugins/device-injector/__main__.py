@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import enum
 from typing import Annotated, Final, Literal, TypeVar
 
@@ -10,7 +9,8 @@ import msgspec
 import structlog
 
 from nri_resmgr.config.syntax import parse_yaml
-from nri_resmgr.log.output import configure_logging
+from nri_resmgr.sdk.annotations import BadAnnotation
+from nri_resmgr.sdk.conversion import convert
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
@@ -31,6 +31,7 @@ from nri_resmgr.stub import (
     SchedulerPolicy,
     serve,
 )
+from nri_resmgr.values.annotations import by_scope
 from nri_resmgr.values.shorten import shortened
 
 log = structlog.get_logger(__name__)
@@ -111,25 +112,28 @@ class Annotations:
     """The annotations of a pod as they count for one of its containers."""
 
     def __init__(self, pod: Pod, container: Container) -> None:
-        self._all = pod.annotations
-        self._scopes = (f"/container.{container.name}", "/pod", "")
+        self._pod = pod
+        self._container = container
 
     def read(self, subject: str, kind: type[T]) -> T | None:
         """Return what the pod has for a subject; None for nothing or an empty text.
 
         Raises:
-            RequestRejected: It is not YAML, or has another form.
+            BadAnnotation: It is not YAML, or has another form.
         """
         domains = DOMAINS[:1] if subject == WITHOUT_OLD_KEY else DOMAINS
-        keys = [f"{subject}.{d}{scope}" for scope in self._scopes for d in domains]
-        keys = [key for key in keys if key in self._all]
-        if not keys:
+        keys = tuple([f"{subject}.{domain}" for domain in domains])
+        name = self._container.name
+        if not (found := by_scope(self._pod.annotations, keys, name)):
             return None
+        one = found[0][0]
         try:
-            document = parse_yaml(self._all[keys[0]], references=False)
-            return None if document is None else msgspec.convert(document, kind)
-        except (InputError, msgspec.ValidationError) as error:
-            raise RequestRejected(f"annotation {keys[0]}: {error}") from None
+            document = parse_yaml(one.value, references=False)
+            return None if document is None else convert(document, kind)
+        except InputError as error:
+            title = f"{self._pod.namespace}/{self._pod.name}"
+            why = str(error)
+            raise BadAnnotation(title, name, one.key, one.value, why) from None
 
 
 class DeviceInjector(CreateContainerHandler):
@@ -140,6 +144,8 @@ class DeviceInjector(CreateContainerHandler):
         annotations = Annotations(pod, container)
         try:
             return with_kernel_settings(with_files(annotations), annotations)
+        except BadAnnotation:
+            raise
         except (InputError, ReplyError) as error:
             what = f"{pod.namespace}/{pod.name}/{container.name}"
             raise RequestRejected(f"{what}: {error}") from None
@@ -226,17 +232,5 @@ def named(kind: type[EnumT], prefix: str, name: str) -> EnumT:
     return names[name]
 
 
-def main() -> None:
-    """Run the plugin."""
-    parser = argparse.ArgumentParser("device-injector", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    options = parser.parse_args()
-    configure_logging()
-    plugin = DeviceInjector()
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
-
-
 if __name__ == "__main__":
-    main()
+    serve(DeviceInjector(), index="10")

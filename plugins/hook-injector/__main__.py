@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import re
 from collections.abc import Mapping
@@ -12,9 +11,8 @@ from typing import Annotated, Final, Literal
 import msgspec
 import structlog
 
-from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.host.bounded import DOCUMENT, read_file, reason
-from nri_resmgr.log.output import configure_logging
+from nri_resmgr.sdk.settings import Settings
 from nri_resmgr.stub import (
     Configuration,
     ConfigureHandler,
@@ -71,22 +69,10 @@ CLASSES: Final[Mapping[str, str]] = {
 }
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class HookSettings(Settings, frozen=True):
     """The keys of the configuration document with their defaults."""
 
     directories: tuple[str, ...] = DIRECTORIES
-
-    def changed_by(self, text: str) -> Settings:
-        """Return the settings of a document; what it leaves out stays.
-
-        Raises:
-            InputError: The document is not valid.
-        """
-        try:
-            found = msgspec.convert(parse_yaml(text) or {}, dict[str, object])
-            return msgspec.convert(msgspec.structs.asdict(self) | found, Settings)
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from None
 
 
 class HookEntry(msgspec.Struct, frozen=True):
@@ -239,13 +225,12 @@ def read_rule(path: Path) -> Rule:
 class HookInjector(ConfigureHandler, CreateContainerHandler):
     """The plugin."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._flags = settings
+    def __init__(self) -> None:
         self._folders = HookFolders(())
 
     def configure(self, configuration: Configuration) -> None:
         """Read the hook files; called at the start of each session."""
-        settings = self._flags.changed_by(configuration.text)
+        settings = HookSettings.read(configuration.text)
         self._folders = HookFolders(settings.directories)
         self._folders.load()
 
@@ -258,24 +243,5 @@ class HookInjector(ConfigureHandler, CreateContainerHandler):
         return adjustment
 
 
-def main() -> None:
-    """Run the plugin."""
-    parser = argparse.ArgumentParser("hook-injector", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    parser.add_argument(
-        "--directory",
-        metavar="PATH",
-        action="append",
-        help="folder of hook files, also several times; default "
-        + " and ".join(DIRECTORIES),
-    )
-    options = parser.parse_args()
-    configure_logging()
-    plugin = HookInjector(Settings(tuple(options.directory or DIRECTORIES)))
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
-
-
 if __name__ == "__main__":
-    main()
+    serve(HookInjector(), index="10")

@@ -29,21 +29,20 @@ from nri_resmgr.config.memory_classes import (
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
 from nri_resmgr.host.machine.discovery import read_machine
-from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree
-from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import (
     Configuration,
     ConfigureHandler,
     Container,
     ContainerAdjustment,
     CreateContainerHandler,
-    InputError,
     MemoryPolicy,
     MemoryPolicyFlag,
     MemoryPolicyMode,
+    PluginFlags,
     Pod,
     RuntimeInfo,
+    add_flags,
     serve,
 )
 from nri_resmgr.topology import Machine
@@ -70,23 +69,19 @@ class MemoryPolicies(ConfigureHandler, CreateContainerHandler):
     """The plugin.
 
     Args:
-        config: Counts unless the runtime hands over a document.
         machine: The host's hardware.
         mpolset: The program that sets policies where the runtime cannot.
     """
 
-    def __init__(
-        self, config: NumaPolicyConfig, machine: Machine, mpolset: Path
-    ) -> None:
-        self._initial = self._config = config
+    def __init__(self, machine: Machine, mpolset: Path) -> None:
+        self._config = NumaPolicyConfig({})
         self._machine = machine
         self._mpolset = mpolset
         self._runtime = RuntimeInfo()
 
     def configure(self, configuration: Configuration) -> None:
-        """Apply the document of the runtime, if there is one, in place of the file."""
-        text = configuration.text
-        self._config = read_config(text) if text else self._initial
+        """Apply the configuration; called at the start of each session."""
+        self._config = read_config(configuration.text)
         self._runtime = configuration.runtime
 
     def create_container(
@@ -128,15 +123,7 @@ def in_message(found: ResolvedPolicy) -> MemoryPolicy:
 def main() -> None:
     """Run the plugin."""
     parser = argparse.ArgumentParser("memory-policy", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    parser.add_argument(
-        "--config-file",
-        type=Path,
-        metavar="PATH",
-        help="document for a plugin that the runtime does not start",
-    )
+    add_flags(parser)
     parser.add_argument(
         "--host-root", type=Path, default=Path("/"), help="where the host's /sys is"
     )
@@ -144,15 +131,10 @@ def main() -> None:
         "--mpolset", type=Path, default=Path(MPOLSET), help="default %(default)s"
     )
     options = parser.parse_args()
-    configure_logging()
-    try:
-        text = read_text_file(options.config_file) if options.config_file else ""
-        config = read_config(text)
-    except InputError as error:
-        parser.error(f"--config-file: {error}")
     machine = read_machine(HostTree(options.host_root))
-    plugin = MemoryPolicies(config, machine, options.mpolset)
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
+    plugin = MemoryPolicies(machine, options.mpolset)
+    # After the plugins that choose CPUs.
+    serve(plugin, index="95", flags=PluginFlags.of(options))
 
 
 if __name__ == "__main__":

@@ -17,9 +17,7 @@ from nri_resmgr.config.errors import BadSetting
 from nri_resmgr.config.memory_classes import read_memory_qos
 from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.config.table import Table
-from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree, Tree
-from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import (
     Configuration,
     ConfigureHandler,
@@ -27,10 +25,11 @@ from nri_resmgr.stub import (
     ContainerAdjustment,
     ContainerUpdate,
     CreateContainerHandler,
-    InputError,
     LinuxResources,
+    PluginFlags,
     Pod,
     UpdateContainerHandler,
+    add_flags,
     serve,
 )
 from nri_resmgr.values import Bytes, ResmgrError
@@ -56,18 +55,16 @@ class MemoryQos(ConfigureHandler, CreateContainerHandler, UpdateContainerHandler
     """The plugin.
 
     Args:
-        config: Counts unless the runtime hands over a document.
         host: Files of the host.
     """
 
-    def __init__(self, config: MemoryQosConfig, host: Tree) -> None:
-        self._initial = self._config = config
+    def __init__(self, host: Tree) -> None:
+        self._config = MemoryQosConfig({})
         self._host = host
 
     def configure(self, configuration: Configuration) -> None:
-        """Apply the document of the runtime, if there is one, in place of the file."""
-        text = configuration.text
-        self._config = read_config(text) if text else self._initial
+        """Apply the configuration; called at the start of each session."""
+        self._config = read_config(configuration.text)
 
     def create_container(self, pod: Pod, container: Container) -> ContainerAdjustment:
         """Return the files of cgroup v2 that the pod asks for.
@@ -105,26 +102,13 @@ class MemoryQos(ConfigureHandler, CreateContainerHandler, UpdateContainerHandler
 def main() -> None:
     """Run the plugin."""
     parser = argparse.ArgumentParser("memory-qos", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    parser.add_argument(
-        "--config-file",
-        type=Path,
-        metavar="PATH",
-        help="document for a plugin that the runtime does not start",
-    )
+    add_flags(parser)
     parser.add_argument(
         "--host-root", type=Path, default=Path("/"), help="where the host's /sys is"
     )
     options = parser.parse_args()
-    configure_logging()
-    try:
-        text = read_text_file(options.config_file) if options.config_file else ""
-        plugin = MemoryQos(read_config(text), HostTree(options.host_root))
-    except InputError as error:
-        parser.error(f"--config-file: {error}")
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
+    plugin = MemoryQos(HostTree(options.host_root))
+    serve(plugin, index="10", flags=PluginFlags.of(options))
 
 
 if __name__ == "__main__":

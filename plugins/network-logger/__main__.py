@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Final
 
 import structlog
 
-from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import (
     Container,
     Pod,
@@ -68,17 +66,5 @@ class NetworkLogger(
         )
 
 
-def main() -> None:
-    """Run the plugin."""
-    parser = argparse.ArgumentParser("network-logger", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    options = parser.parse_args()
-    configure_logging()
-    plugin = NetworkLogger()
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
-
-
 if __name__ == "__main__":
-    main()
+    serve(NetworkLogger(), index="10")

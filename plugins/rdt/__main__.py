@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping
 from typing import Final
 
 import structlog
 
-from nri_resmgr.log.output import configure_logging
+from nri_resmgr.sdk.annotations import BadAnnotation
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
     CreateContainerHandler,
     Pod,
-    RequestRejected,
     serve,
 )
 from nri_resmgr.values.shorten import shortened
@@ -47,8 +45,11 @@ class Rdt(CreateContainerHandler):
                 case "schemata":
                     adjustment = adjustment.set_rdt_schemata(value.split(","))
                 case "enablemonitoring":
-                    enable = read_boolean(key, value)
-                    adjustment = adjustment.set_rdt_monitoring(enable=enable)
+                    if value not in BOOLEANS:
+                        title = f"{pod.namespace}/{pod.name}"
+                        why = f"{shortened(value, SHOWN)!r} is not true or false"
+                        raise BadAnnotation(title, container.name, key, value, why)
+                    adjustment = adjustment.set_rdt_monitoring(enable=BOOLEANS[value])
                 case _:
                     log.warning("annotation.unknown", key=key)
         return adjustment
@@ -64,28 +65,5 @@ def keys_of(pod: Pod, container: Container) -> dict[str, str]:
     return keys
 
 
-def read_boolean(key: str, value: str) -> bool:
-    """Return the value of an annotation that is true or false.
-
-    Raises:
-        RequestRejected: It is neither.
-    """
-    if value not in BOOLEANS:
-        found = shortened(value, SHOWN)
-        raise RequestRejected(f"annotation {key}: {found!r} is not true or false")
-    return BOOLEANS[value]
-
-
-def main() -> None:
-    """Run the plugin."""
-    parser = argparse.ArgumentParser("rdt", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    options = parser.parse_args()
-    configure_logging()
-    serve(Rdt(), name=options.name, index=options.index, socket=options.socket)
-
-
 if __name__ == "__main__":
-    main()
+    serve(Rdt(), index="10")

@@ -10,12 +10,13 @@ from nri_resmgr.classes.memory import EPC_KEY, misc_files, misc_limits, read_cap
 from nri_resmgr.classes.unified import as_unified
 from nri_resmgr.host.cgroups.layout import MISC_CAPACITY
 from nri_resmgr.host.tree import HostTree, Tree
-from nri_resmgr.log.output import configure_logging
 from nri_resmgr.stub import (
     Container,
     ContainerAdjustment,
     CreateContainerHandler,
+    PluginFlags,
     Pod,
+    add_flags,
     serve,
 )
 
@@ -56,16 +57,13 @@ def is_ours(key: str) -> bool:
 def main() -> None:
     """Run the plugin."""
     parser = argparse.ArgumentParser("sgx-epc", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
+    add_flags(parser)
     parser.add_argument(
         "--host-root", type=Path, default=Path("/"), help="where the host's /sys is"
     )
     options = parser.parse_args()
-    configure_logging()
     plugin = SgxEpc(HostTree(options.host_root))
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
+    serve(plugin, index="10", flags=PluginFlags.of(options))
 
 
 if __name__ == "__main__":

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from nri_resmgr.config.syntax import parse_yaml
-from nri_resmgr.host.text_file import read_text_file
-from nri_resmgr.log.output import configure_logging
+from nri_resmgr.sdk.annotations import BadAnnotation, annotation_of, read_annotation
+from nri_resmgr.sdk.settings import InvalidField, Settings
 from nri_resmgr.stub import (
     Configuration,
     ConfigureHandler,
-    InputError,
     RequestRejected,
     ValidateContainerAdjustmentHandler,
     Validation,
@@ -39,15 +35,15 @@ BOOLEANS: Final[Mapping[str, bool]] = {
 # The field is that of the settings.
 SECCOMP: Final[Mapping[int, tuple[str, str]]] = {
     ProfileType.RUNTIME_DEFAULT: (
-        "rejectRuntimeDefaultSeccompAdjustment",
+        "reject_runtime_default_seccomp_adjustment",
         "the runtime's default",
     ),
-    ProfileType.UNCONFINED: ("rejectUnconfinedSeccompAdjustment", "no"),
-    ProfileType.LOCALHOST: ("rejectCustomSeccompAdjustment", "the pod's"),
+    ProfileType.UNCONFINED: ("reject_unconfined_seccomp_adjustment", "no"),
+    ProfileType.LOCALHOST: ("reject_custom_seccomp_adjustment", "the pod's"),
 }
 
 
-class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Rule(Settings, frozen=True):
     """Fields that only some plugins may adjust.
 
     Attributes:
@@ -63,7 +59,7 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         for name in self.fields:
             if name not in FIELDS:
-                raise ValueError(f"{name!r} is none of {', '.join(FIELDS)}")
+                raise InvalidField("fields", f"{name!r} is none of {', '.join(FIELDS)}")
 
     def check(self, validation: Validation) -> None:
         """Reject the adjustment of a plugin that may not make it.
@@ -80,43 +76,30 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     raise RequestRejected(f"{plugin} may not adjust {name}")
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ValidatorSettings(Settings, frozen=True):
     """The keys of the configuration document with their defaults."""
 
     enable: bool = True
-    rejectOCIHookAdjustment: bool = False  # noqa: N815 - as in the document
-    rejectRuntimeDefaultSeccompAdjustment: bool = False  # noqa: N815
-    rejectUnconfinedSeccompAdjustment: bool = False  # noqa: N815
-    rejectCustomSeccompAdjustment: bool = False  # noqa: N815
-    rejectNamespaceAdjustment: bool = False  # noqa: N815
-    rejectSysctlAdjustment: bool = False  # noqa: N815
-    requiredPlugins: tuple[str, ...] = ()  # noqa: N815
-    tolerateMissingPluginsAnnotation: str = ""  # noqa: N815
+    reject_hooks: bool = msgspec.field(default=False, name="rejectOCIHookAdjustment")
+    reject_runtime_default_seccomp_adjustment: bool = False
+    reject_unconfined_seccomp_adjustment: bool = False
+    reject_custom_seccomp_adjustment: bool = False
+    reject_namespace_adjustment: bool = False
+    reject_sysctl_adjustment: bool = False
+    required_plugins: tuple[str, ...] = ()
+    tolerate_missing_plugins_annotation: str = ""
     rules: tuple[Rule, ...] = ()
-
-    @classmethod
-    def parse(cls, text: str) -> Settings:
-        """Parse a YAML document.
-
-        Raises:
-            InputError: The document is not valid.
-        """
-        try:
-            return msgspec.convert(parse_yaml(text) or {}, cls)
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from None
 
 
 class Validator(ConfigureHandler, ValidateContainerAdjustmentHandler):
     """The plugin."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._initial = self._settings = settings
+    def __init__(self) -> None:
+        self._settings = ValidatorSettings()
 
     def configure(self, configuration: Configuration) -> None:
-        """Apply the document of the runtime, if there is one, in place of the file."""
-        text = configuration.text
-        self._settings = Settings.parse(text) if text else self._initial
+        """Apply the configuration; called at the start of each session."""
+        self._settings = ValidatorSettings.read(configuration.text)
 
     def validate_container_adjustment(self, validation: Validation) -> None:
         """Check what all plugins together want to adjust."""
@@ -128,16 +111,16 @@ class Validator(ConfigureHandler, ValidateContainerAdjustmentHandler):
         check_plugins(self._settings, validation)
 
 
-def check_fields(settings: Settings, validation: Validation) -> None:
+def check_fields(settings: ValidatorSettings, validation: Validation) -> None:
     """Reject adjustments that the default validator of runtimes can reject.
 
     Raises:
         RequestRejected: There is one.
     """
     rejected = {
-        AdjustedField.OCI_HOOKS: (settings.rejectOCIHookAdjustment, "OCI hooks"),
-        AdjustedField.NAMESPACE: (settings.rejectNamespaceAdjustment, "namespaces"),
-        AdjustedField.SYSCTL: (settings.rejectSysctlAdjustment, "sysctls"),
+        AdjustedField.OCI_HOOKS: (settings.reject_hooks, "OCI hooks"),
+        AdjustedField.NAMESPACE: (settings.reject_namespace_adjustment, "namespaces"),
+        AdjustedField.SYSCTL: (settings.reject_sysctl_adjustment, "sysctls"),
         AdjustedField.SECCOMP_POLICY: seccomp(settings, validation),
     }
     for field, (is_rejected, what) in rejected.items():
@@ -145,7 +128,7 @@ def check_fields(settings: Settings, validation: Validation) -> None:
             raise RequestRejected(f"{', '.join(plugins)} may not adjust {what}")
 
 
-def seccomp(settings: Settings, validation: Validation) -> tuple[bool, str]:
+def seccomp(settings: ValidatorSettings, validation: Validation) -> tuple[bool, str]:
     """Return whether a container's seccomp policy may not be adjusted, and of which."""
     linux = validation.container.linux
     profile = linux.seccomp_profile if linux is not None else None
@@ -156,39 +139,29 @@ def seccomp(settings: Settings, validation: Validation) -> tuple[bool, str]:
     return getattr(settings, key), f"the seccomp policy, with {whose} profile"
 
 
-def check_plugins(settings: Settings, validation: Validation) -> None:
+def check_plugins(settings: ValidatorSettings, validation: Validation) -> None:
     """Check that all plugins are connected that the container requires.
 
     Raises:
-        RequestRejected: One is not, or an annotation cannot be read.
+        RequestRejected: One is not.
+        BadAnnotation: An annotation cannot be read.
     """
-    key = settings.tolerateMissingPluginsAnnotation
-    tolerates = effective(validation, key) if key else None
-    if tolerates is not None and tolerates not in BOOLEANS:
-        found = shortened(tolerates, SHOWN)
-        raise RequestRejected(f"annotation {key}: {found!r} is not true or false")
-    if tolerates is not None and BOOLEANS[tolerates]:
-        return
-    required = settings.requiredPlugins
-    try:
-        text = effective(validation, REQUIRED)
-        document = parse_yaml(text or "", references=False) or ()
-        required += msgspec.convert(document, tuple[str, ...])
-    except (InputError, msgspec.ValidationError) as error:
-        raise RequestRejected(f"annotation {REQUIRED}: {error}") from None
+    pod, container = validation.pod, validation.container
+    key = settings.tolerate_missing_plugins_annotation
+    if key and (tolerates := annotation_of(pod, container, key)) is not None:
+        if tolerates.value not in BOOLEANS:
+            title, value = f"{pod.namespace}/{pod.name}", tolerates.value
+            why = f"{shortened(value, SHOWN)!r} is not true or false"
+            raise BadAnnotation(title, container.name, tolerates.key, value, why)
+        if BOOLEANS[tolerates.value]:
+            return
+    listed = read_annotation(pod, container, REQUIRED, tuple[str, ...]) or ()
+    required = (*settings.required_plugins, *listed)
     present = {plugin.name for plugin in validation.plugins}
     present |= {f"{plugin.index}-{plugin.name}" for plugin in validation.plugins}
     if missing := [name for name in required if name not in present]:
         names = shortened(", ".join(missing), SHOWN)
         raise RequestRejected(f"not connected, but required: {names}")
-
-
-def effective(validation: Validation, key: str) -> str | None:
-    """Return the annotation of the narrowest scope."""
-    for scope in (f"/container.{validation.container.name}", "/pod", ""):
-        if (value := validation.pod.annotations.get(key + scope)) is not None:
-            return value
-    return None
 
 
 def owners_of(validation: Validation, field: AdjustedField) -> list[str]:
@@ -206,27 +179,5 @@ def matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
-def main() -> None:
-    """Run the plugin."""
-    parser = argparse.ArgumentParser("validator", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    parser.add_argument(
-        "--config-file",
-        type=Path,
-        metavar="PATH",
-        help="document for a plugin that the runtime does not start",
-    )
-    options = parser.parse_args()
-    configure_logging()
-    try:
-        text = read_text_file(options.config_file) if options.config_file else ""
-        plugin = Validator(Settings.parse(text))
-    except InputError as error:
-        parser.error(f"--config-file: {error}")
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
-
-
 if __name__ == "__main__":
-    main()
+    serve(Validator(), index="99")

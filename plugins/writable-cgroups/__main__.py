@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import structlog
 
-from nri_resmgr.config.syntax import parse_yaml
 from nri_resmgr.host.bounded import KERNEL_FILE, read_lines, reason
-from nri_resmgr.log.output import configure_logging
+from nri_resmgr.sdk.settings import Settings
 from nri_resmgr.stub import (
     Configuration,
     ConfigureHandler,
     Container,
     ContainerAdjustment,
     CreateContainerHandler,
-    InputError,
     Mount,
     Pod,
     RequestRejected,
@@ -31,22 +28,10 @@ KEY: Final = "cgroups.noderesource.dev/writable"
 CGROUPS: Final = "/sys/fs/cgroup"
 
 
-class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CgroupSettings(Settings, frozen=True):
     """The keys of the configuration document with their defaults."""
 
-    hostMountFile: str = "/proc/1/mountinfo"  # noqa: N815 - as in the document
-
-    def changed_by(self, text: str) -> Settings:
-        """Return the settings of a document; what it leaves out stays.
-
-        Raises:
-            InputError: The document is not valid.
-        """
-        try:
-            found = msgspec.convert(parse_yaml(text) or {}, dict[str, object])
-            return msgspec.convert(msgspec.structs.asdict(self) | found, Settings)
-        except msgspec.ValidationError as error:
-            raise InputError(str(error)) from None
+    host_mount_file: str = "/proc/1/mountinfo"
 
 
 def is_delegated(mounts: Path) -> bool:
@@ -74,13 +59,12 @@ def is_delegated(mounts: Path) -> bool:
 class WritableCgroups(ConfigureHandler, CreateContainerHandler):
     """The plugin."""
 
-    def __init__(self, settings: Settings) -> None:
-        self._flags = settings
+    def __init__(self) -> None:
         self._is_safe = False
 
     def configure(self, configuration: Configuration) -> None:
         """Look how the host has mounted cgroup2; called once in each session."""
-        path = self._flags.changed_by(configuration.text).hostMountFile
+        path = CgroupSettings.read(configuration.text).host_mount_file
         self._is_safe, why = False, "no cgroup2 with nsdelegate at /sys/fs/cgroup"
         try:
             self._is_safe = is_delegated(Path(path))
@@ -115,23 +99,5 @@ def _as_writable(mount: Mount) -> ContainerAdjustment | None:
     return ContainerAdjustment().replace_mount(changed)
 
 
-def main() -> None:
-    """Run the plugin."""
-    parser = argparse.ArgumentParser("writable-cgroups", description=__doc__)
-    parser.add_argument("--name", help="name to register with")
-    parser.add_argument("--index", help="two digits, the order among plugins")
-    parser.add_argument("--socket", metavar="PATH", help="socket of the runtime")
-    parser.add_argument(
-        "--host-mount-file",
-        metavar="PATH",
-        default=Settings().hostMountFile,
-        help="mountinfo of the host; default %(default)s",
-    )
-    options = parser.parse_args()
-    configure_logging()
-    plugin = WritableCgroups(Settings(options.host_mount_file))
-    serve(plugin, name=options.name, index=options.index, socket=options.socket)
-
-
 if __name__ == "__main__":
-    main()
+    serve(WritableCgroups(), index="10")

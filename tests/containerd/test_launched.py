@@ -77,6 +77,7 @@ serve(Patient(), name="patient", index="50", flags=PluginFlags(socket=sys.argv[1
 def install_shipped(layout: Layout) -> None:
     """Install every plugin that we ship."""
     documents = {
+        "differ": f'indices: ["80", "99"]\nsocket: {layout.nri_socket}\n',
         "device-injector": "",
         "hook-injector": f"directories: [{layout.folder / 'hooks'}]\n",
         "memory-policy": "",
@@ -94,7 +95,7 @@ def install_shipped(layout: Layout) -> None:
     # validate, and would not start with a validator.
     names = {path.name for path in shipped("plugins").iterdir()} - {"validator"}
     assert names == set(documents)
-    for index, (name, document) in enumerate(documents.items(), 81):
+    for index, (name, document) in enumerate(documents.items(), 80):
         install(layout, name, index, document)
     keep_apart(layout.plugins / POLICY, layout.folder)
 
@@ -179,6 +180,7 @@ def test_all_shipped_plugins_are_launched_side_by_side(launching: Containerd) ->
         "the logger to print the creation, both ways",
     )
     assert set(plugin_pids(launching.layout)) == {
+        "80-differ",
         "81-device-injector",
         "82-hook-injector",
         "83-memory-policy",

@@ -86,7 +86,7 @@ def test_devices_and_mounts_are_those_of_the_annotations(
     }
     with connected(containerd, "device-injector", tmp_path / "log"):
         container = start(containerd, annotations)
-        with pytest.raises(CallFailed, match="missing required field `destination`"):
+        with pytest.raises(CallFailed, match="destination: missing"):
             start(containerd, {"mounts.noderesource.dev": "[{source: /a}]"})
 
     listed = container.exec("ls", "-ln", "/dev/void").split()
@@ -131,7 +131,9 @@ def test_hooks_run(containerd: Containerd, tmp_path: Path) -> None:
     }
     (tmp_path / "hooks").mkdir()
     (tmp_path / "hooks" / "note.json").write_text(json.dumps(hook))
-    flags = ("--directory", str(tmp_path / "hooks"))
+    config = tmp_path / "config.yaml"
+    config.write_text(f"directories: [{tmp_path / 'hooks'}]")
+    flags = ("--config", str(config))
     with connected(containerd, "hook-injector", tmp_path / "log", *flags):
         start(containerd, {"example.com/noted": "false"})
         assert not state.exists()
@@ -148,7 +150,9 @@ def test_cgroups_are_writable_where_the_host_guards_them(
     annotations = {"cgroups.noderesource.dev/writable": "true"}
     found = {}
     for name in ("delegated", "other"):
-        flags = ("--host-mount-file", str(tmp_path / name))
+        config = tmp_path / "config.yaml"
+        config.write_text(f"hostMountFile: {tmp_path / name}")
+        flags = ("--config", str(config))
         with connected(containerd, "writable-cgroups", tmp_path / "log", *flags):
             found[name] = options_of_cgroups(start(containerd, annotations))
 
@@ -169,6 +173,25 @@ def test_groups_are_left_out_with_a_line_in_the_log_by_old_runtimes(
 
     (line,) = [one for one in log.read_text().splitlines() if "too-new" in one]
     assert "needs=0.11.0" in line
+
+
+def test_changes_of_other_plugins_are_logged(
+    containerd: Containerd, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    with (
+        connected(containerd, "ulimit-adjuster", tmp_path / "other"),
+        connected(containerd, "differ", log, sessions=2),
+    ):
+        start(containerd, {})
+        text = "[{type: nofile, soft: 1, hard: 2}]"
+        start(containerd, {"ulimits.noderesource.dev/container.app": text})
+
+    lines = [line for line in log.read_text().splitlines() if "request.changed" in line]
+    limit = {"type": "RLIMIT_NOFILE", "hard": "2", "soft": "1"}
+    assert len(lines) == 1
+    assert f"after={[limit]} before=[] between='00 and 99'" in lines[0]
+    assert "container=default/web/app field=rlimits method=CreateContainer" in lines[0]
 
 
 def test_pods_are_logged(containerd: Containerd, tmp_path: Path) -> None:
@@ -232,7 +255,7 @@ def test_memory_qos_is_in_the_cgroup_and_follows_a_resize(
     config = tmp_path / "config.yaml"
     config.write_text("classes: [{name: bronze, swapLimitRatio: 0.25}]")
     spec = PodSpec("web", annotations={"class.memory-qos.nri.io/app": "bronze"})
-    flags = ("--config-file", str(config))
+    flags = ("--config", str(config))
     with connected(containerd, "memory-qos", tmp_path / "log", *flags):
         pod = containerd.run_pod(spec)
         if not IS_V2:

@@ -53,11 +53,13 @@ async def test_elsewhere_the_mount_stays_read_only(
     tmp_path: Path, mountinfo: str | None
 ) -> None:
     table, log = tmp_path / "mountinfo", tmp_path / "log"
+    config = tmp_path / "config.yaml"
+    config.write_text(f"hostMountFile: {table}")
     if mountinfo is not None:
         table.write_text(mountinfo)
     async with Runtime(tmp_path) as runtime:
-        flags = ("--socket", str(runtime.socket_path), "--index", "10")
-        async with running(PROGRAM, *flags, "--host-mount-file", str(table), log=log):
+        flags = ("--socket", str(runtime.socket_path), "--config", str(config))
+        async with running(PROGRAM, *flags, log=log):
             await runtime.synchronized("10-writable-cgroups")
             found = await options_of_the_mount(runtime)
 
@@ -82,4 +84,4 @@ async def test_the_document_names_the_table(tmp_path: Path) -> None:
 async def test_a_wrong_document_is_reported(tmp_path: Path) -> None:
     options = installed(PROGRAM, "writable-cgroups", "hostMounts: /a", tmp_path)
 
-    await check_dropped(tmp_path, options, "unknown field `hostMounts`")
+    await check_dropped(tmp_path, options, "$.hostMounts: unknown key")

@@ -34,10 +34,12 @@ async def words(runtime: Runtime) -> list[str]:
 
 async def test_changed_files_count_for_the_next_container(tmp_path: Path) -> None:
     hooks, log = tmp_path / "hooks", tmp_path / "log"
+    config = tmp_path / "config.yaml"
+    config.write_text(document(tmp_path))
     found = {}
     async with Runtime(tmp_path) as runtime:
-        flags = ("--socket", str(runtime.socket_path), "--index", "10")
-        async with running(PROGRAM, *flags, "--directory", str(hooks), log=log):
+        flags = ("--socket", str(runtime.socket_path), "--config", str(config))
+        async with running(PROGRAM, *flags, log=log):
             await runtime.synchronized("10-hook-injector")
             found["no folder"] = await words(runtime)
             write(hooks / "2.json", "two")
@@ -112,9 +114,15 @@ def document(folder: Path) -> str:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        pytest.param("directory: /a", "unknown field `directory`", id="unknown key"),
-        pytest.param("directories: /a", "got `str` - at `$.directories`", id="a text"),
-        pytest.param("[/a]", "Expected `object`, got `array`", id="no keys"),
+        pytest.param(
+            "directory: /a",
+            "$.directory: unknown key, did you mean directories?",
+            id="unknown key",
+        ),
+        pytest.param(
+            "directories: /a", "$.directories: expected a list, not '/a'", id="a text"
+        ),
+        pytest.param("[/a]", "$: expected a mapping, not a list", id="no keys"),
     ],
 )
 async def test_a_wrong_document_is_reported(

@@ -46,7 +46,14 @@ def test_the_table_has_flags_that_exist(plugin: str) -> None:
 
 def test_the_tables_have_the_keys_of_the_documents() -> None:
     for plugin in (
-        *("hook-injector", "logger", "memory-policy", "memory-qos", "validator"),
+        *(
+            "differ",
+            "hook-injector",
+            "logger",
+            "memory-policy",
+            "memory-qos",
+            "validator",
+        ),
         "writable-cgroups",
     ):
         sample = yaml.safe_load((SAMPLES / f"{plugin}.conf").read_text())

@@ -16,10 +16,11 @@ from tests.test_runtime.launching import launching
 
 pytestmark = pytest.mark.process
 
-# The others write to folders of the machine by default, and have tests of their own.
+# The others use files or the socket of the machine by default, and have tests of their
+# own.
 NAMES = sorted(
     {path.name for path in PLUGINS.iterdir()}
-    - {"logger", "resource-policy", "template"}
+    - {"differ", "logger", "resource-policy", "template"}
 )
 
 

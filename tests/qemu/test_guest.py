@@ -33,7 +33,16 @@ _HOST_ONLY = (
     # Those of cgroups differ there; what else plugins can do the runtime does.
     *(
         f"tests/containerd/test_sample_plugins.py::test_{name}"
-        for name in ("cdi", "devices", "groups", "hooks", "pods", "ulimits", "what")
+        for name in (
+            "cdi",
+            "changes",
+            "devices",
+            "groups",
+            "hooks",
+            "pods",
+            "ulimits",
+            "what",
+        )
     ),
     # The stories have refusals here. What a containerd does after its own end depends
     # on no kernel.

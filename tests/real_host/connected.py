@@ -15,7 +15,7 @@ from tests.real_host.patience import patience, wait_until
 
 @contextmanager
 def connected(
-    daemon: Containerd, plugin: str, log: Path, *flags: str
+    daemon: Containerd, plugin: str, log: Path, *flags: str, sessions: int = 1
 ) -> Iterator[None]:
     """Run a plugin of the folder from its synchronization on; SIGTERM ends it.
 
@@ -23,16 +23,17 @@ def connected(
         daemon: A running containerd.
         plugin: The name of its folder.
         log: Where its standard error goes.
-        flags: Beside its index and the socket.
+        flags: Beside the socket.
+        sessions: How many it has.
     """
     socket = str(daemon.layout.nri_socket)
     program = str(shipped("plugins") / plugin)
-    command = (sys.executable, program, "--index", "10", "--socket", socket, *flags)
+    command = (sys.executable, program, "--socket", socket, *flags)
     with log.open("wb") as output:
         process = subprocess.Popen(command, stderr=output)
     try:
         wait_until(
-            lambda: "session.synchronized" in log.read_text(),
+            lambda: log.read_text().count("session.synchronized") == sessions,
             f"{plugin} to be synchronized (see {log})",
         )
         yield
