@@ -16,7 +16,6 @@ from google.protobuf.json_format import MessageToDict
 
 from nri_resmgr.cli.chosen_machine import named_machine, readable
 from nri_resmgr.cli.flags import Parser, add_output
-from nri_resmgr.cli.simulate import BadFile
 from nri_resmgr.cli.tables import format_changes
 from nri_resmgr.host.bounded import RECORDING, read_lines
 from nri_resmgr.host.text_file import read_text_file
@@ -36,6 +35,7 @@ from nri_resmgr.recordings.entries import (
 from nri_resmgr.recordings.text import load_recording
 from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import Outcome, Replacements
+from nri_resmgr.scenario.manifests import BadFile
 from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import InputError
