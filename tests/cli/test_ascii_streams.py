@@ -16,7 +16,7 @@ from tests.daemon.daemon_process import daemon
 
 pytestmark = pytest.mark.process
 
-# Python takes the C locale for UTF-8 unless it is told not to.
+# Without these variables Python takes the C locale for UTF-8.
 ENVIRONMENTS: Final = [
     pytest.param({"PYTHONIOENCODING": "ascii"}, id="an ASCII terminal"),
     pytest.param(

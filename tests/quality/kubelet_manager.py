@@ -20,19 +20,18 @@ The memory manager is off, as it is by default: memory may come from any node.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import NO_CPUS, CpuSet
-from tests.quality.life import RESERVED, Arrival
-from tests.quality.node import Place
+from tests.quality.shared_pool import SharedPoolNode
 
 BEST_EFFORT: Final = "best-effort"
 SINGLE_NUMA_NODE: Final = "single-numa-node"
 
 
-class KubeletNode:
+class KubeletNode(SharedPoolNode):
     """A node whose kubelet manages CPUs.
 
     Args:
@@ -40,60 +39,33 @@ class KubeletNode:
     """
 
     def __init__(self, machine: Machine, policy: str) -> None:
-        self._machine, self._policy = machine, policy
-        self._reserved = CpuSet.from_iterable(sorted(machine.online)[:RESERVED])
-        self._own: dict[int, CpuSet] = {}
-        self._sharing: set[int] = set()
+        super().__init__(machine)
+        self._policy = policy
 
-    def create(self, one: Arrival) -> bool:
-        """See `Placer.create`."""
-        if not one.exclusive:
-            self._sharing.add(one.number)
-            return True
-        nodes = self._aligned(one.exclusive)
+    def choose(self, free: CpuSet, count: int) -> CpuSet:
+        """See `SharedPoolNode.choose`."""
+        nodes = self._aligned(free, count)
         if nodes is None:
-            return False
-        free = self._free()
-        if len(free) < one.exclusive:
-            return False
+            return NO_CPUS
         inside = free & self._cpus_of(nodes)
-        taken = self._take(inside, min(len(inside), one.exclusive))
-        taken |= self._take(free - taken, one.exclusive - len(taken))
-        self._own[one.number] = taken
-        return True
-
-    def stop(self, one: Arrival) -> None:
-        """See `Placer.stop`."""
-        self._own.pop(one.number, None)
-        self._sharing.discard(one.number)
-
-    def places(self) -> Mapping[int, Place]:
-        """See `Placer.places`."""
-        shared = self._shared()
-        own = {number: Place(cpus, cpus) for number, cpus in self._own.items()}
-        return own | dict.fromkeys(self._sharing, Place(shared, NO_CPUS))
-
-    def _shared(self) -> CpuSet:
-        return self._machine.online - CpuSet.union(self._own.values())
-
-    def _free(self) -> CpuSet:
-        return self._shared() - self._reserved
+        taken = self._take(inside, min(len(inside), count))
+        return taken | self._take(free - taken, count - len(taken))
 
     def _cpus_of(self, nodes: Iterable[int]) -> CpuSet:
-        return CpuSet.union(self._machine.node_cpus[node] for node in nodes)
+        return CpuSet.union(self.machine.node_cpus[node] for node in nodes)
 
-    def _aligned(self, count: int) -> tuple[int, ...] | None:
+    def _aligned(self, free: CpuSet, count: int) -> tuple[int, ...] | None:
         """Return the NUMA nodes to align with, by index; None to refuse."""
-        hints = tuple(self._hints(count))
+        hints = tuple(self._hints(free, count))
         if self._policy == SINGLE_NUMA_NODE:
             return next((one for one in hints if len(one) == 1), None)
         # All nodes where no set has room; else the preferred or narrowest, which comes
         # first: preferred ones are those with the fewest nodes.
-        return hints[0] if hints else tuple(range(len(self._machine.node_cpus)))
+        return hints[0] if hints else tuple(range(len(self.machine.node_cpus)))
 
-    def _hints(self, count: int) -> Iterator[tuple[int, ...]]:
+    def _hints(self, free: CpuSet, count: int) -> Iterator[tuple[int, ...]]:
         """Yield sets of nodes that have so many free CPUs, the narrowest first."""
-        free, nodes = self._free(), range(len(self._machine.node_cpus))
+        nodes = range(len(self.machine.node_cpus))
         for size in range(1, len(nodes) + 1):
             for some in itertools.combinations(nodes, size):
                 if len(free & self._cpus_of(some)) >= count:
@@ -102,9 +74,9 @@ class KubeletNode:
     def _take(self, free: CpuSet, count: int) -> CpuSet:
         """Choose CPUs of *free*: whole nodes, whole cores, then single CPUs."""
         taken = NO_CPUS
-        packages = [one.cpus for one in self._machine.packages]
-        cores = [one.cpus for one in self._machine.cores]
-        for units in (self._machine.node_cpus, packages, self._around(cores, free)):
+        packages = [one.cpus for one in self.machine.packages]
+        cores = [one.cpus for one in self.machine.cores]
+        for units in (self.machine.node_cpus, packages, self._around(cores, free)):
             for unit in units:
                 if unit <= free - taken and len(unit) <= count - len(taken):
                     taken |= unit
@@ -117,7 +89,7 @@ class KubeletNode:
         """Order cores: the fullest package, then the fullest core, first."""
 
         def rank(core: CpuSet) -> tuple[int, int, int]:
-            package = self._machine.package_of(min(core)).cpus
+            package = self.machine.package_of(min(core)).cpus
             return len(package & free), len(core & free), min(core)
 
         return sorted((one for one in cores if one & free), key=rank)

@@ -7,8 +7,8 @@ get exclusive CPUs that are farther apart:
 * Those without a request leave their CPUs: any others suffice for them, at last the
   reserved ones.
 * Those with a request share CPUs of a larger pool around their own, for exclusive CPUs
-  only. In the root the sum of all requests is the same as before, so that nobody lacks
-  what was asked for: what is too scattered for whole CPUs is put together.
+  only. In the root the sum of all requests is the same as before, so that no container
+  gets less than its request: what is too scattered for whole CPUs is put together.
 
 What it guarantees: exclusive CPUs are not refused for where others share if the root
 has the capacity, but for containers whose hints or affinity rules bind them. None falls
