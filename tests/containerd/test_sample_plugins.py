@@ -61,7 +61,8 @@ def test_ulimits_are_those_of_the_annotation(
     key = "ulimits.noderesource.dev/container.app"
     with connected(containerd, "ulimit-adjuster", tmp_path / "log"):
         limits = limits_of(start(containerd, {key: text}))
-        with pytest.raises(CallFailed, match=f"annotation {key}: 'files' is none of"):
+        refused = rf"annotation {key}: \$\[0\].type: 'files' is none of"
+        with pytest.raises(CallFailed, match=refused):
             start(containerd, {key: wrong})
 
     assert limits["Max open files"] == ["1000", "2000"]
@@ -184,11 +185,11 @@ def test_changes_of_other_plugins_are_logged(
         connected(containerd, "differ", log, sessions=2),
     ):
         start(containerd, {})
-        text = "[{type: nofile, soft: 1, hard: 2}]"
+        text = "[{type: nofile, soft: 1000, hard: 2000}]"
         start(containerd, {"ulimits.noderesource.dev/container.app": text})
 
     lines = [line for line in log.read_text().splitlines() if "request.changed" in line]
-    limit = {"type": "RLIMIT_NOFILE", "hard": "2", "soft": "1"}
+    limit = {"type": "RLIMIT_NOFILE", "hard": "2000", "soft": "1000"}
     assert len(lines) == 1
     assert f"after={[limit]} before=[] between='00 and 99'" in lines[0]
     assert "container=default/web/app field=rlimits method=CreateContainer" in lines[0]
