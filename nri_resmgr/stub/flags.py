@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,6 +13,9 @@ from nri_resmgr.log.levels import LEVELS
 from nri_resmgr.stub.identity import program_name
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.values.errors import InputError
+
+if TYPE_CHECKING:  # a launched plugin has no arguments
+    import argparse
 
 # A runtime could not send more: a message of ttRPC has 4 MiB at most.
 _MOST: Final = 4 << 20
@@ -120,7 +122,12 @@ def parse_flags(
     """
     if not arguments:
         return PluginFlags()  # such as of a launched plugin
-    parser = _Parser(program_name(program), description=description, allow_abbrev=False)
+    # Late: as above.
+    from nri_resmgr.stub.flag_parser import FlagParser
+
+    parser = FlagParser(
+        program_name(program), description=description, allow_abbrev=False
+    )
     add_flags(parser, takes_config=takes_config)
     return PluginFlags.of(parser.parse_args(arguments))
 
@@ -142,8 +149,3 @@ def read_config(path: str) -> str:
     if len(content) > _MOST:
         raise BadConfigFile(path, f"larger than {_MOST >> 20} MiB")
     return text
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise BadFlag(message)
