@@ -32,6 +32,7 @@ _RECIPE: Final = "1"  # Raise it when the way of building changes.
 # What a user needs to fetch the project and to call make; ca-certificates serve pip.
 _PACKAGES: Final = ("ca-certificates", "git", "make", "python3")
 
+_UBUNTU_KEYRING: Final = "usr/share/keyrings/ubuntu-archive-keyring.gpg"
 _README_COMMANDS: Final = ("make run", "make test")
 _HOME: Final = "root"
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -59,7 +60,7 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("suite", help="such as bookworm or trixie")
+    parser.add_argument("suite", help="such as bookworm, trixie or noble")
     parser.add_argument(
         "commands",
         nargs="*",
@@ -72,12 +73,17 @@ def main() -> int:
         action="store_true",
         help="share this machine's cache folder; by default all is fetched and built",
     )
+    parser.add_argument(
+        "--ubuntu",
+        metavar="URL",
+        help="an Ubuntu archive that has the suite; otherwise it is one of Debian's",
+    )
     options = parser.parse_args()
     # The folder is removed before the end.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
-        base = _base(Suite.of(options.suite))
+        base = _base(_suite(options.suite, options.ubuntu))
     except PackageUnavailable as reason:
         sys.exit(f"bare: no bare machine: {reason}")
     # On a disk, which /tmp may not be: an environment and a cache have 3 GB.
@@ -88,6 +94,15 @@ def main() -> int:
         _call("git", "clone", "--quiet", _CHECKOUT, root / _HOME / "nri-resmgr")
         cache = cache_root() if options.share_cache else None
         return _run(root, environment, " && ".join(options.commands), cache)
+
+
+def _suite(name: str, ubuntu: str | None) -> Suite:
+    if ubuntu is None:
+        return Suite.of(name)
+    # Debian has the keys of Ubuntu's archive in a package from Debian 13 on.
+    keys = Suite.of("trixie").fetch("ubuntu-keyring") / _UBUNTU_KEYRING
+    # All of its releases are installed as the first that debootstrap could install.
+    return Suite(name, ubuntu, keys, ("main", "universe"), script="gutsy")
 
 
 def _base(suite: Suite) -> Path:
@@ -101,7 +116,7 @@ def _base(suite: Suite) -> Path:
         print(f"bare: debootstrap {suite.name} {suite.mirror}", file=sys.stderr)
         bootstrap(suite, _PACKAGES, folder)
 
-    inputs = (_RECIPE, suite.mirror, suite.name, *_PACKAGES)
+    inputs = (_RECIPE, suite.mirror, suite.name, *suite.components, *_PACKAGES)
     return cached(f"bare/{suite.name}", inputs, build)
 
 

@@ -6,11 +6,14 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Final
 
 from tests.real_host.binaries import SEARCH_PATH
 from tests.real_host.debian import PackageUnavailable, ProgramFailed, Suite
 from tests.real_host.removal import unmount_below
 from tests.real_host.retries import with_retries
+
+_SCRIPTS: Final = Path("/usr/share/debootstrap/scripts")
 
 
 def bootstrap(suite: Suite, packages: tuple[str, ...], folder: Path) -> None:
@@ -25,8 +28,11 @@ def bootstrap(suite: Suite, packages: tuple[str, ...], folder: Path) -> None:
         "--variant=minbase",
         f"--include={','.join(packages)}",
         f"--keyring={suite.keyring}",
+        f"--components={','.join(suite.components)}",
     )
-    argv = ("debootstrap", *options, suite.name, folder, suite.mirror)
+    argv = ["debootstrap", *options, suite.name, str(folder), suite.mirror]
+    if suite.script is not None:
+        argv.append(str(_SCRIPTS / suite.script))
 
     def fetch() -> None:
         # What a try before has left, with /proc mounted in it.

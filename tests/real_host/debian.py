@@ -35,11 +35,16 @@ class Suite:
         name: Codename: ``trixie``, ``sid``.
         mirror: URL of the archive, as ``debootstrap`` wants it.
         keyring: File with the archive's signing keys.
+        components: Parts of the archive that a machine has by default.
+        script: A suite that debootstrap installs in the same way; None where it surely
+            knows this one.
     """
 
     name: str
     mirror: str
     keyring: Path
+    components: tuple[str, ...] = ("main",)
+    script: str | None = None
 
     @classmethod
     def of(cls, name: str, etc: Path = Path("/etc")) -> Suite:
@@ -122,7 +127,8 @@ class Suite:
         (folder / "cache" / "archives" / "partial").mkdir(parents=True, exist_ok=True)
         (folder / "status").touch()
         (folder / "sources.list").write_text(
-            f"{kind} [signed-by={self.keyring}] {self.mirror} {self.name} main\n"
+            f"{kind} [signed-by={self.keyring}] {self.mirror} {self.name} "
+            f"{' '.join(self.components)}\n"
         )
         # Without Error-Mode an unreachable mirror is a warning and exit 0.
         self._apt("apt-get", "update", "--quiet", "--error-on=any")
