@@ -54,7 +54,8 @@ class LoggedTree(WritableHostTree):
     def __init__(self, root: Path) -> None:
         super().__init__(root)
         self.written: list[tuple[str, str]] = []
-        self._held, self._gate = "", threading.Event()
+        self._held: tuple[str, ...] = ()
+        self._gate = threading.Event()
         self.errors: list[Exception] = []
         self.seconds = 0.0
         self.is_held = threading.Event()
@@ -68,9 +69,9 @@ class LoggedTree(WritableHostTree):
         super().write(path, text)
         self.written.append((path, text))
 
-    def hold(self, part: str) -> None:
-        """Have the next read or write of a path with *part* wait for `release`."""
-        self._held = part
+    def hold(self, *parts: str) -> None:
+        """Have the next read or write of a path with *parts* wait for `release`."""
+        self._held = parts
 
     def release(self) -> None:
         """Let the read return what there was, or the write be done."""
@@ -83,8 +84,8 @@ class LoggedTree(WritableHostTree):
         return found
 
     def _wait_if_held(self, path: str) -> None:
-        if self._held and self._held in path:
-            self._held = ""
+        if self._held and all(part in path for part in self._held):
+            self._held = ()
             self.is_held.set()
             self._gate.wait(30)
 
