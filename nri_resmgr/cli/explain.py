@@ -15,7 +15,7 @@ from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.render_status import verified_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client, QueryRefused
-from nri_resmgr.policy.events import OVERHEAD_NAME
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
 from nri_resmgr.values.printable import printable_data, printable_json

@@ -238,10 +238,6 @@ class ContainerSpec(StoredValue, frozen=True):
         return 0 if fraction else count
 
 
-OVERHEAD_NAME: Final = "(overhead)"
-"""The name of a pod's overhead; no container can have it in Kubernetes."""
-
-
 class PodCreated(msgspec.Struct, frozen=True):
     """A pod is about to be created; none of its containers exists yet.
 
@@ -250,7 +246,7 @@ class PodCreated(msgspec.Struct, frozen=True):
             that end before the others start. Their ids are empty.
         announced: The names of all containers that it lists.
         overhead: What the pod itself needs beside its containers, with the name
-            `OVERHEAD_NAME`; None for nothing.
+            `nri_resmgr.policy.overhead_name.OVERHEAD_NAME`; None for nothing.
         in_vm: Whether its containers run in one virtual machine.
     """
 

@@ -12,12 +12,12 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.decision import Reason, Rule
 from nri_resmgr.policy.events import (
-    OVERHEAD_NAME,
     ContainerSpec,
     PodCreated,
     Synchronized,
 )
 from nri_resmgr.policy.ledger import of_pods_there
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.views import Reservation
 from nri_resmgr.values import PolicyError
 

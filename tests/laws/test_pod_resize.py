@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policies import parse_config
-from nri_resmgr.policy.events import OVERHEAD_NAME
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.scenario.read import document_of
 from nri_resmgr.stub.model import (
     Container,

@@ -12,7 +12,6 @@ from hypothesis.stateful import invariant, rule
 
 from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import (
-    OVERHEAD_NAME,
     ColdStartEnded,
     ContainerSpec,
     Created,
@@ -25,6 +24,7 @@ from nri_resmgr.policy.events import (
     Started,
     Stopped,
 )
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.preferences import NO_PREFERENCES
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.place import find_place

@@ -15,7 +15,6 @@ from nri_resmgr.app.requests.static_pools import read_pool_request
 from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
-    OVERHEAD_NAME,
     ColdStartEnded,
     ContainerSpec,
     Created,
@@ -32,6 +31,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.policy.losses import check_losses
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.scenario.rows import ContainerRow
 from nri_resmgr.scenario.steps import (

@@ -104,7 +104,7 @@ COSTLY = {"asyncio", "ssl", "logging", "subprocess", "shutil", "tempfile", "diff
         ("log", 26),
         ("reload", 29),
         ("rebalance", 65),
-        ("explain web", 63),
+        ("explain web", 32),
     ],
 )
 def test_a_command_that_asks_imports_little(

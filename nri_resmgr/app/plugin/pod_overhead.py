@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterator
 
 from nri_resmgr.app.annotations.queryable import queryable
 from nri_resmgr.policy.events import (
-    OVERHEAD_NAME,
     ContainerSpec,
     PodOverhead,
     RequestOrigin,
 )
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.requests import limited_cpus, requested_cpus
 from nri_resmgr.stub.model import LinuxResources, Pod

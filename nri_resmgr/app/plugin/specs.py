@@ -48,7 +48,6 @@ from nri_resmgr.kubelet.pod_resources import ContainerResources, PodName
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.claims import PreparedClaim
 from nri_resmgr.policy.events import (
-    OVERHEAD_NAME,
     ContainerSpec,
     PodBudget,
     PodCreated,
@@ -56,6 +55,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.ledger import Entry
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
 from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.stub.contents import EMPTY

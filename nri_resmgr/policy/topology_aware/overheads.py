@@ -7,7 +7,8 @@ from contextlib import suppress
 import msgspec
 from msgspec.structs import replace
 
-from nri_resmgr.policy.events import OVERHEAD_NAME, ContainerSpec
+from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, Demand, demand_of
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.place import (
