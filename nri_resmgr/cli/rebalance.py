@@ -10,7 +10,7 @@ from nri_resmgr.cli.flags import Parser, add_client_flags
 from nri_resmgr.cli.render_status import pending_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.sentences import DECIDED_SENTENCES, RULE_SENTENCES
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject

@@ -29,11 +29,12 @@ from nri_resmgr.control.reservations import matching_reservations, named_reserva
 from nri_resmgr.control.times import time_text
 from nri_resmgr.control.top_tier import top_tier_ineffective, top_tier_sentences
 from nri_resmgr.host.cgroups.containers import CgroupReference
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.cpus.level_sentences import LEVEL_SENTENCES
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import ContainerSpec, Pin
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.sentences import (
     DECIDED_SENTENCES,
-    LEVEL_SENTENCES,
     RULE_SENTENCES,
     TYPE_SENTENCES,
 )

@@ -7,8 +7,9 @@ of ours import from the module that defines a name. Read in this order:
 
 * `events`: what happens to containers. `preferences` and `affinity` are what their
   annotations ask for.
-* `decision`: what a policy returns, and the protocol that it fulfils. `views` is what
-  it shows to containers, to the host settings and to operators.
+* `decision`: what a policy returns, and the protocol that it fulfils; `rules` names
+  what led to it. `views` is what a policy shows to containers, to the host settings and
+  to operators.
 * `ledger`: containers with the pins last sent, the part that all states share.
 * `base` and `simple`: bases of policies. `topology_aware`, `balloons` and `static`
   build on `base`, `static_plus` on `static`; `podpools`, `dynamic_pools`,
@@ -30,14 +31,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:  # see `__getattr__`
     from nri_resmgr.policy.base import PolicyBase
-    from nri_resmgr.policy.decision import (
-        Decision,
-        PinUpdate,
-        Reason,
-        Resources,
-        Rule,
-        Timer,
-    )
+    from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Resources, Timer
     from nri_resmgr.policy.events import (
         NO_PIN,
         ClaimPrepared,
@@ -68,6 +62,7 @@ if TYPE_CHECKING:  # see `__getattr__`
     from nri_resmgr.policy.ledger import Entry, KnowsContainers, Ledger
     from nri_resmgr.policy.preferences import Preferences
     from nri_resmgr.policy.records import BadRecord, Records, Restored, StateRecords
+    from nri_resmgr.policy.rules import Rule
     from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
     from nri_resmgr.policy.views import (
         Candidate,
@@ -150,6 +145,7 @@ __all__ = [
 _MODULES: Final = (
     "nri_resmgr.values",
     "nri_resmgr.topology",
+    "nri_resmgr.policy.rules",
     "nri_resmgr.policy.preferences",
     "nri_resmgr.policy.events",
     "nri_resmgr.policy.decision",

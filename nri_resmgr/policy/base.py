@@ -13,7 +13,7 @@ from nri_resmgr.policy.claims import (
     ClaimsNotOffered,
     PreparedClaim,
 )
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources
 from nri_resmgr.policy.events import (
     ClaimPrepared,
     ClaimReturned,
@@ -34,6 +34,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, NO_HOST_USE, GivenClasses, HostUse
 from nri_resmgr.policy.ledger import KnowsContainers, Ledger
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import Candidate, CpuRoom, PoolUse, Reservation
 from nri_resmgr.policy.whole_pods import reasons_of_returned
 from nri_resmgr.values import ONE_CPU, CpuSet, PolicyError

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from nri_resmgr.policy.cpus import TopologyLevel
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 
 RULE_SENTENCES: Final[Mapping[Rule, str]] = {
     Rule.WHOLE_CPUS: "it is Guaranteed and asks for whole CPUs, so they are exclusive",
@@ -85,15 +84,3 @@ TYPE_SENTENCES: Final[Mapping[str, str]] = {
     "no other type": "no other type matches it",
 }
 """Origins of the choice of a balloon type."""
-
-LEVEL_SENTENCES: Final[Mapping[TopologyLevel, str]] = {
-    TopologyLevel.MACHINE: "anywhere on the machine",
-    TopologyLevel.PACKAGE: "in one socket",
-    TopologyLevel.DIE: "on one die",
-    TopologyLevel.NODE: "on one NUMA node",
-    TopologyLevel.CACHE: "below one last-level cache",
-    TopologyLevel.CLUSTER: "in one cluster of cores",
-    TopologyLevel.CORE: "in one core",
-    TopologyLevel.THREAD: "one hardware thread",
-}
-"""The smallest part of the machine with all exclusive CPUs."""

@@ -10,10 +10,11 @@ import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.base import PolicyBase, with_ledger
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import KnowsContainers, Ledger, oldest_first
 from nri_resmgr.policy.reported import Reported
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import CpuSet, PolicyError
 
 

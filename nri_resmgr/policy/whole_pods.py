@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import (
     ContainerSpec,
     PodCreated,
@@ -18,6 +18,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.ledger import of_pods_there
 from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import Reservation
 from nri_resmgr.values import PolicyError
 

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Pin
 from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.scenario.estimates import Estimate, estimates_of
 from nri_resmgr.scenario.node import InProcessNode, RefusedRequest

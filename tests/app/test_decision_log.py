@@ -8,8 +8,9 @@ from structlog.testing import capture_logs
 
 from nri_resmgr.app.observing.decision_log import DecisionLog
 from nri_resmgr.log.levels import levels
-from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.decision import Decision, Reason
 from nri_resmgr.policy.events import Removed, Stopped, Synchronized
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import CpuSet
 
 NO_STATE: Any = None  # the log does not read it

@@ -13,7 +13,7 @@ from nri_resmgr.app.observers.observer import PolicyDecision, Subject
 from nri_resmgr.app.observing.history import MAX_CHANGES, MAX_REMOVED, History
 from nri_resmgr.app.observing.refusal_log import REFUSED
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
+from nri_resmgr.policy.decision import Decision, PinUpdate, Reason
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -24,6 +24,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
 )
 from nri_resmgr.policy.ledger import KnowsContainers, Ledger
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import InputError

@@ -12,7 +12,7 @@ from nri_resmgr.app.metrics.counters import Metrics
 from nri_resmgr.app.metrics.table import METRICS
 from nri_resmgr.app.metrics.text import BOUNDS, Histogram, Kind, Metric, Series, render
 from nri_resmgr.app.observers.observer import Subject
-from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule
+from nri_resmgr.policy.decision import Decision, PinUpdate, Reason
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -22,6 +22,7 @@ from nri_resmgr.policy.events import (
     Stopped,
     Synchronized,
 )
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.stub.runtime_info import RuntimeInfo
 from nri_resmgr.values import NO_CPUS, PolicyError
 from nri_resmgr.values.printable import printable

@@ -8,9 +8,10 @@ from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policies import parse_config
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import Event
 from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import Reservation
 from nri_resmgr.scenario.read import document_of
 from nri_resmgr.stub.model import (

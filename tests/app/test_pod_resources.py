@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from nri_proto import NriLevel
 from nri_resmgr.app.plugin.late_hints import follow_hints
 from nri_resmgr.kubelet.pod_resources import PodName
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.testing.kubelet.pod_resources import FakeDevice
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import NodeSet

@@ -10,9 +10,10 @@ import pytest
 
 from nri_resmgr.app.observers.observer import Subject
 from nri_resmgr.app.observing.tracing import Span, Tracing
-from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.decision import Decision, Reason
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import ColdStartEnded, ContainerSpec, Created, Stopped
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.stub.request import RequestContext, enter, leave
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.printable import printable

@@ -19,7 +19,7 @@ from nri_resmgr.control.http import HttpRequest
 from nri_resmgr.control.routes import SCHEMA, routes_of
 from nri_resmgr.host.kubelet import KubeletManager
 from nri_resmgr.policies.find import BUILT_IN
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.sentences import RULE_SENTENCES
 from nri_resmgr.stub import RuntimeInfo
 from nri_resmgr.topology.document import from_document

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nri_resmgr.control.explain import candidates_of
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 from tests.control.daemon_parts import make_parts
 from tests.examples import examples
 

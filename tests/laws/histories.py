@@ -15,7 +15,7 @@ from nri_resmgr.app.plugin.catch_up import catch_up
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.app.plugin.present_pins import with_present_pins
 from nri_resmgr.policies import parse_config
-from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -26,6 +26,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet, PolicyError

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine
 from nri_resmgr.app.plugin.catch_up import catch_up
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.checkpoint.encode import Draft
-from nri_resmgr.policy.decision import Decision, Policy, Rule
+from nri_resmgr.policy.decision import Decision, Policy
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -24,6 +24,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import PolicyError
 from tests.laws.reborn import Checkpoints, reborn, restored
 

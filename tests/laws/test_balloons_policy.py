@@ -16,7 +16,7 @@ from nri_resmgr.policy.balloons.lifecycle import vacate
 from nri_resmgr.policy.balloons.place import search_for
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.state import Balloon
-from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,
@@ -28,6 +28,7 @@ from nri_resmgr.policy.events import (
     Stopped,
 )
 from nri_resmgr.policy.preferences import NO_PREFERENCES
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import CpuSet, PolicyError, QosClass
 from tests.laws.balloons_draws import (

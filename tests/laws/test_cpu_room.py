@@ -9,9 +9,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import CpuRoom
 from nri_resmgr.scenario.kubelet import container_of, pod_of
 from nri_resmgr.scenario.node import InProcessNode

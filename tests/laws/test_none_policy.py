@@ -11,7 +11,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from nri_resmgr.checkpoint.encode import Draft
-from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -29,6 +29,7 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.policy.host_use import NO_HOST_USE
 from nri_resmgr.policy.none import NonePolicy, NoneState
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.scheduling import SchedulingRules
 from nri_resmgr.values import MilliCpus, QosClass
 from nri_resmgr.values.scheduling import SchedulingClass

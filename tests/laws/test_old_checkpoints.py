@@ -12,10 +12,10 @@ from hypothesis import given
 from msgspec.structs import replace
 
 from nri_resmgr.checkpoint.encode import Draft
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.values import CpuSet, MilliCpus, QosClass
 from tests.laws.histories import History, policy_of

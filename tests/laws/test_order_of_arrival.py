@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.balloons.policy import BalloonsPolicy
 from nri_resmgr.policy.balloons.state import BalloonsState
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.policy import State, TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.topology import Machine

@@ -9,8 +9,8 @@ from hypothesis import given
 
 from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config import TopologyAwareConfig
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Rebalance, Stopped
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import MilliCpus, PolicyError, QosClass
 from tests.topology.odd_machines import odd_specs

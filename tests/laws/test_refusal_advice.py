@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import (
     ContainerSpec,
     Created,
@@ -18,6 +17,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.mems import MemoryShort
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.errors import NoPoolFits
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings

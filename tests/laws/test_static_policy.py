@@ -11,7 +11,7 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
-from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -23,6 +23,7 @@ from nri_resmgr.policy.events import (
     Updated,
 )
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.static import (
     OnFailure,
     StaticPolicy,

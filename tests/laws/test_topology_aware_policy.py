@@ -10,7 +10,6 @@ import msgspec
 from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import (
     ColdStartEnded,
     ContainerSpec,
@@ -26,6 +25,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.policy.preferences import NO_PREFERENCES
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.place import find_place
 from nri_resmgr.policy.topology_aware.state import NodeView, TopologyAwareState

@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 from hypothesis.stateful import initialize
 
-from nri_resmgr.policy.decision import Decision, Rule
+from nri_resmgr.policy.decision import Decision
 from nri_resmgr.policy.events import Pin
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.topology.synthetic import parse_spec

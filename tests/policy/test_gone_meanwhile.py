@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec, Created, Synchronized
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import MilliCpus, QosClass
 from tests.policy.stories import policy_of

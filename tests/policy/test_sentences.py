@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nri_resmgr.policy.balloons.choose_type import choose_type
 from nri_resmgr.policy.cpus import TopologyLevel
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.cpus.level_sentences import LEVEL_SENTENCES
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.sentences import (
     DECIDED_SENTENCES,
-    LEVEL_SENTENCES,
     RULE_SENTENCES,
     TYPE_SENTENCES,
 )

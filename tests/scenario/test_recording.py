@@ -21,8 +21,9 @@ from structlog.testing import capture_logs
 from nri_proto import nri_pb2
 from nri_resmgr.app.configuration.status import Setting
 from nri_resmgr.cli.replay import print_recording
-from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
+from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.policy.events import Pin
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.recordings.entries import (
     Answered,
     BadRecording,

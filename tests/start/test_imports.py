@@ -103,7 +103,7 @@ COSTLY = {"asyncio", "ssl", "logging", "subprocess", "shutil", "tempfile", "diff
         ("events", 26),
         ("log", 26),
         ("reload", 29),
-        ("rebalance", 65),
+        ("rebalance", 32),
         ("explain web", 32),
     ],
 )

@@ -10,7 +10,7 @@ from nri_resmgr.app.observers.after_reply import Steps
 from nri_resmgr.app.observers.event_kinds import EventKind
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.log import Logger
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import (
     ClaimPrepared,
     ClaimReturned,
@@ -27,6 +27,7 @@ from nri_resmgr.policy.events import (
     Synchronized,
     Updated,
 )
+from nri_resmgr.policy.rules import Rule
 
 log = Logger(__name__)
 

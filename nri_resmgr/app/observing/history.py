@@ -18,8 +18,9 @@ from nri_resmgr.app.observing.decision_log import EVENT_NAMES
 from nri_resmgr.app.observing.refusal_counts import RefusalCounts
 from nri_resmgr.app.observing.refusal_log import REFUSED
 from nri_resmgr.config import PolicyConfig
-from nri_resmgr.policy.decision import PinUpdate, Reason, Rule
+from nri_resmgr.policy.decision import PinUpdate, Reason
 from nri_resmgr.policy.events import Event
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import ResmgrError
 
 # Rows, reasons and updates take 100 to 200 bytes each: 4 MB at most. On a node with

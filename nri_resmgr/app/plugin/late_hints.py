@@ -8,9 +8,10 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Rule, Timer
+from nri_resmgr.policy.decision import Decision, PinUpdate, Reason, Timer
 from nri_resmgr.policy.events import ContainerSpec, Created, Event, Stopped, Updated
 from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology.hints import Hint
 from nri_resmgr.values import CpuSet, PolicyError

@@ -34,9 +34,9 @@ from nri_resmgr.policy.balloons.restore import (
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.balloons.state import ReservedRoom, Slot
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import CpuSet, PolicyError
 
 

@@ -18,8 +18,8 @@ from nri_resmgr.policy.balloons.lifecycle import (
 from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.state import Balloon, Membership
 from nri_resmgr.policy.balloons.state import BalloonsState as State
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.rules import Rule
 
 Strategy: TypeAlias = Callable[["Search"], "BalloonChoice | None"]
 

@@ -43,9 +43,9 @@ from nri_resmgr.policy.balloons.state import (
     Membership,
 )
 from nri_resmgr.policy.balloons.state import BalloonsState as State
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import PolicyError, format_cpus
 from nri_resmgr.values.counts import count_text
 

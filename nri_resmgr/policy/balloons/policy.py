@@ -46,7 +46,7 @@ from nri_resmgr.policy.balloons.whole_pods import (
     take_room,
 )
 from nri_resmgr.policy.base import PolicyBase
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -58,6 +58,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.host_use import NO_CLASSES, GivenClasses, HostUse
 from nri_resmgr.policy.ledger import former_places_since, of_other_pods, oldest_first
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import CpuRoom, PoolUse, Reservation
 from nri_resmgr.policy.whole_pods import (
     DeviatingContainer,

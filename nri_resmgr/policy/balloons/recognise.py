@@ -21,8 +21,8 @@ from nri_resmgr.policy.balloons.place import (
 from nri_resmgr.policy.balloons.settings import BalloonType
 from nri_resmgr.policy.balloons.state import Balloon
 from nri_resmgr.policy.balloons.state import BalloonsState as State
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, PolicyError
 
 

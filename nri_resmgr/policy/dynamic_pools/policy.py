@@ -16,7 +16,7 @@ from nri_resmgr.policy.cpu_pools import (
     with_use,
     without_memory,
 )
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources
 from nri_resmgr.policy.dynamic_pools.resize import resized
 from nri_resmgr.policy.dynamic_pools.settings import (
     RESERVED,
@@ -27,6 +27,7 @@ from nri_resmgr.policy.dynamic_pools.settings import (
 from nri_resmgr.policy.dynamic_pools.sizes import PoolDemand, sizes_of
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Rebalance
 from nri_resmgr.policy.host_use import NO_HOST_USE, HostUse
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine

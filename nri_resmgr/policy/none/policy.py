@@ -7,9 +7,10 @@ from typing import ClassVar
 import msgspec
 
 from nri_resmgr.policy.base import PolicyBase, with_ledger
-from nri_resmgr.policy.decision import Decision, Reason, Rule
+from nri_resmgr.policy.decision import Decision, Reason
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, Synchronized
 from nri_resmgr.policy.ledger import Entry, KnowsContainers, Ledger, oldest_first
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.scheduling import SchedulingRules
 from nri_resmgr.policy.views import CpuRoom
 from nri_resmgr.values import ONE_CPU, CpuSet

@@ -13,7 +13,7 @@ from nri_resmgr.policy.cpu_pools import (
     with_use,
     without_memory,
 )
-from nri_resmgr.policy.decision import Resources, Rule
+from nri_resmgr.policy.decision import Resources
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.podpools.settings import (
     DEFAULT,
@@ -22,6 +22,7 @@ from nri_resmgr.policy.podpools.settings import (
     PodpoolsSettings,
     PoolInstance,
 )
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.topology import Machine

@@ -16,10 +16,10 @@ from nri_resmgr.policy.cpus import (
     allocate_cpus,
     release_cpus,
 )
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import ExclusiveCpusShort, OnFailure
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin
 from nri_resmgr.policy.reported import Reported
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.static.settings import StaticSettings, Supply
 from nri_resmgr.policy.static.state import StaticState
 from nri_resmgr.topology import Machine

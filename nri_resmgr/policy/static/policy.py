@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from nri_resmgr.policy.advice import accepts, sentence
 from nri_resmgr.policy.base import PolicyBase
 from nri_resmgr.policy.cpu_pools import nodes_near, with_use
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources
 from nri_resmgr.policy.errors import ExclusiveCpusShort
 from nri_resmgr.policy.events import (
     NO_PIN,
@@ -23,6 +23,7 @@ from nri_resmgr.policy.events import (
     pinning,
 )
 from nri_resmgr.policy.ledger import Entry, Ledger, oldest_first
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.static.advice import helps
 from nri_resmgr.policy.static.place import (
     FreeCpus,

@@ -7,10 +7,10 @@ from typing import ClassVar
 import msgspec
 
 from nri_resmgr.policy.cpu_pools import nodes_near
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.matching import is_among
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import CpuSet, NodeSet, QosClass

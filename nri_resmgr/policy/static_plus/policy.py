@@ -7,9 +7,10 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from nri_resmgr.policy.cpu_pools import with_use
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import NO_PIN, ContainerSpec, Pin, pinning
 from nri_resmgr.policy.requests import shares_of
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.static import StaticPolicy, StaticState
 from nri_resmgr.policy.static.place import StaticPlacement
 from nri_resmgr.policy.static_plus.settings import StaticPlusSettings

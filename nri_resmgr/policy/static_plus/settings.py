@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.static import StaticSettings
 from nri_resmgr.values import ONE_CPU
 

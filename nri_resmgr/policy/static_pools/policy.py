@@ -16,7 +16,7 @@ from nri_resmgr.policy.cpu_pools import (
     pin_near,
     with_use,
 )
-from nri_resmgr.policy.decision import Decision, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Resources
 from nri_resmgr.policy.events import (
     NO_PIN,
     ContainerSpec,
@@ -25,6 +25,7 @@ from nri_resmgr.policy.events import (
     RequestOrigin,
     Synchronized,
 )
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.simple import Placed, SimplePolicy, SimpleState
 from nri_resmgr.policy.static_pools.advice import helps
 from nri_resmgr.policy.static_pools.errors import (

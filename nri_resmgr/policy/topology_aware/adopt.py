@@ -86,12 +86,12 @@ import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec, Synchronized
 from nri_resmgr.policy.ledger import former_places_since, of_pods_there
 from nri_resmgr.policy.mems import MemoryLedger
 from nri_resmgr.policy.reported import Reported
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.growing_state import GrowingState
 from nri_resmgr.policy.topology_aware.make_room import rule_of_displaced

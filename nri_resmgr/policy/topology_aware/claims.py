@@ -17,9 +17,9 @@ from nri_resmgr.policy.claims import (
     UnknownDevice,
     cpus_of,
 )
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.preferences import Preferences
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.make_room import movable_grants, without
 from nri_resmgr.policy.topology_aware.place import PoolPlacement, making_room

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.policy.cpus import CpuPriority
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.matching import is_among
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.values import ONE_CPU, MilliCpus, QosClass
 

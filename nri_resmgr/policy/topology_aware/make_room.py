@@ -34,7 +34,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.room import exclusive_room

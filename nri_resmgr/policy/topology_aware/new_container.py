@@ -8,9 +8,9 @@ import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.advice import Change
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.advice import advise, node_for
 from nri_resmgr.policy.topology_aware.claims import claim_titles
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, demand_of

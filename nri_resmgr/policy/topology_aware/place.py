@@ -10,7 +10,6 @@ from itertools import chain
 import msgspec
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Rule
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import (
@@ -19,6 +18,7 @@ from nri_resmgr.policy.mems import (
     MemoryShort,
     grow_memory,
 )
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand
 from nri_resmgr.policy.topology_aware.errors import (

@@ -16,7 +16,7 @@ from nri_resmgr.policy.claims import (
     ClaimsNotOffered,
     PreparedClaim,
 )
-from nri_resmgr.policy.decision import Decision, Reason, Resources, Rule
+from nri_resmgr.policy.decision import Decision, Reason, Resources
 from nri_resmgr.policy.errors import OnFailure
 from nri_resmgr.policy.events import (
     ClaimPrepared,
@@ -35,6 +35,7 @@ from nri_resmgr.policy.events import (
 )
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.policy.ledger import oldest_first
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.adopt import (
     adopt,
     former_places_of,

@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 from msgspec.structs import replace
 
-from nri_resmgr.policy.decision import Rule
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.choose import RankedPool, candidates
 from nri_resmgr.policy.topology_aware.criteria import CAPACITY, Criterion
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
