@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int:
         return _serve(path)
     if path is not None:
         print(f"No NRI socket at {path}: starting a demo with the test runtime.\n")
-    with contextlib.suppress(KeyboardInterrupt):
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
         asyncio.run(_play(options.machine, is_staying=options.stay))
     return 0
 
@@ -162,6 +162,7 @@ def _serve(path: str) -> int:
 
 
 async def _play(spec: str | None, *, is_staying: bool) -> None:
+    _end_with_sigterm()
     with tempfile.TemporaryDirectory(prefix="nri-resmgr-") as name:
         folder = Path(name)
         root, machine, title = _find_machine(spec, folder)
@@ -180,6 +181,13 @@ async def _play(spec: str | None, *, is_staying: bool) -> None:
             finally:
                 await show.end_plugin()
     print(_NEXT_OF_STAYING if is_staying else _NEXT)
+
+
+def _end_with_sigterm() -> None:
+    """Have SIGTERM end the present task as Ctrl-C does, and its plugin with it."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - called in a coroutine
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
 
 
 def _find_machine(spec: str | None, folder: Path) -> tuple[Path, Machine, str]:

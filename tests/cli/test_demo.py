@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.command import ROOT, nri_resmgr
 from tests.cli.test_examples import examples_in, parses
+from tests.waiting import until
 
 pytestmark = pytest.mark.process
 
@@ -58,9 +59,9 @@ def test_it_says_what_to_try_next() -> None:
 
 
 @asynccontextmanager
-async def staying(folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+async def demo(folder: Path, *flags: str) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "nri_resmgr", "demo", "--stay", "--machine", "1s8c"),
+        *(sys.executable, "-m", "nri_resmgr", "demo", "--machine", "1s8c", *flags),
         env={"PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -81,10 +82,14 @@ async def shown_until(process: asyncio.subprocess.Process, line: str) -> str:
     return (await process.stdout.readuntil(f"{line}\n".encode())).decode()
 
 
-def plugin_of(process: asyncio.subprocess.Process) -> int:
+def children_of(process: asyncio.subprocess.Process) -> list[int]:
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    (child,) = children.read_text().split()
-    return int(child)
+    return [int(child) for child in children.read_text().split()]
+
+
+def plugin_of(process: asyncio.subprocess.Process) -> int:
+    (child,) = children_of(process)
+    return child
 
 
 def is_alive(process: int) -> bool:
@@ -99,7 +104,7 @@ def is_empty(folder: Path) -> bool:
 async def test_a_demo_that_stays_answers_until_a_signal(
     number: signal.Signals, tmp_path: Path
 ) -> None:
-    async with staying(tmp_path) as process:
+    async with demo(tmp_path, "--stay") as process:
         shown = await shown_until(process, "Ctrl-C ends it.")
         plugin = plugin_of(process)
         tried = re.findall(r"^  nri-resmgr (.*)$", shown, re.MULTILINE)
@@ -124,10 +129,26 @@ async def test_a_demo_that_stays_answers_until_a_signal(
 
 
 async def test_a_demo_that_stays_reports_the_end_of_its_plugin(tmp_path: Path) -> None:
-    async with staying(tmp_path) as process:
+    async with demo(tmp_path, "--stay") as process:
         await shown_until(process, "Ctrl-C ends it.")
         os.kill(plugin_of(process), signal.SIGKILL)
         last, complaint = await process.communicate()
 
     assert (process.returncode, last) == (1, b"")
     assert complaint == b"nri-resmgr: the plugin has ended with status -9\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_a_signal_ends_the_demo_and_its_plugin(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    async with demo(tmp_path) as process:
+        await until(lambda: bool(children_of(process)))
+        plugin = plugin_of(process)
+        os.kill(plugin, signal.SIGSTOP)  # so that the demo cannot go on
+        process.send_signal(number)
+        _, complaint = await process.communicate()
+
+    assert (process.returncode, complaint) == (0, b"")
+    assert not is_alive(plugin)
+    assert is_empty(tmp_path)
