@@ -71,11 +71,13 @@ class LoggedTree(WritableHostTree):
 
     def hold(self, *parts: str) -> None:
         """Have the next read or write of a path with *parts* wait for `release`."""
+        self.is_held.clear()
         self._held = parts
 
     def release(self) -> None:
         """Let the read return what there was, or the write be done."""
-        self._gate.set()
+        gate, self._gate = self._gate, threading.Event()
+        gate.set()
 
     def read(self, path: str) -> str | None:
         """Read, and wait if a test holds this path."""
@@ -85,9 +87,9 @@ class LoggedTree(WritableHostTree):
 
     def _wait_if_held(self, path: str) -> None:
         if self._held and all(part in path for part in self._held):
-            self._held = ()
+            self._held, gate = (), self._gate
             self.is_held.set()
-            self._gate.wait(30)
+            gate.wait(30)
 
 
 @attrs.define(eq=False)

@@ -18,9 +18,10 @@ from nri_resmgr.app.running.containers import DeliveredContainers
 from nri_resmgr.app.running.overwrites import Overwrites
 from nri_resmgr.app.running.parts import DeliveryTimes
 from nri_resmgr.app.running.waiting import WaitingPins
+from nri_resmgr.stub.update import ContainerUpdate
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet
-from tests.app.node import SAFE
+from tests.app.node import SAFE, UNSAFE
 from tests.running.node import (
     NO_EXTRAS,
     NodeExtras,
@@ -215,3 +216,30 @@ async def test_a_start_waits_for_the_repair_of_values_overwritten_by_a_call(
             await waiting
 
         assert cpus(node, "shared").isdisjoint(cpus(node, "second"))
+
+
+async def test_a_write_that_the_runtime_may_overwrite_is_not_noted_as_in_force(
+    tmp_path: Path,
+) -> None:
+    async with cgroup_node(tmp_path, level=UNSAFE, times=SHORT_CHECKS) as node:
+        await node.run("shared", 0.5)
+        await asyncio.sleep(0.5)  # until nothing is compared any more
+        file = node.path("shared") / "cpuset.cpus"
+        before = file.read_text()
+        node.tree.hold("cri-shared.scope/cpuset.cpus")
+        await node.create("exclusive", 2)
+        await until(node.tree.is_held.is_set)
+        # The runtime gets the older pin, which it writes after the write that is held.
+        older = ContainerUpdate("shared").set_cpus(before.strip())
+        node.delivery.taken({"shared": older})
+        node.tree.hold("cri-shared.scope/cpuset.cpus")
+        node.tree.release()
+        await until(node.tree.is_held.is_set)
+        file.write_text(before)
+        noted = node.delivery.status_of("shared")
+        node.tree.release()
+        await until(lambda: cpus(node, "shared") == decided(node, "shared"))
+
+        assert noted is not None
+        assert noted.in_force is None
+        assert before.strip() != node.cpus("shared")
