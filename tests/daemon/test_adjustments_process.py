@@ -154,3 +154,24 @@ async def test_a_limit_below_the_usage_waits_for_it(tmp_path: Path) -> None:
 
     assert (cpu, memory) == ("max 100000", "max")
     assert failed["why"] == "uses 68157440 bytes, more than its new limit of 67108864"
+
+
+async def test_a_limit_that_waits_is_set_by_the_next_process(tmp_path: Path) -> None:
+    folder = spool(tmp_path)
+    async with host_node(tmp_path, PLAIN) as node:
+        add_kernel(node.host)
+        usage = node.host / CGROUPS / "web" / "memory.current"
+        usage.write_text(f"{65 << 20}\n")
+        async with node.daemon("--spool", str(folder)) as daemon:
+            await create(node.runtime, "web")
+            hand_over_adjustments(folder, adjustment("a", "web"))
+            await node.says("classes.failed")
+            await until(lambda: '"adjusted"' in node.checkpoint.read_text())
+            daemon.send_signal(signal.SIGKILL)
+            await daemon.wait()
+        waiting = limits(node.host)
+        usage.write_text("1000\n")
+        async with node.daemon("--spool", str(folder)):
+            await until(lambda: limits(node.host) == ADJUSTED)
+
+    assert waiting == ("max 100000", "max")

@@ -287,10 +287,7 @@ class Oracle:
             if one["problem"]:
                 return str(one["problem"])
         sources = {one["id"]: one["ownSource"] for one in state["containers"]}
-        # A new limit of the adjusted container whose session ends looks like a resize.
-        others = {
-            key: one for key, one in sources.items() if not one.startswith("kubelet")
-        }
+        others = {key: one for key, one in sources.items() if one != "kubelet"}
         if others:
             return f"requests are of {others}"
         details = state["kubeletServices"][-1]["details"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nri_resmgr.app.adjustments.adjustment import Adjustment
+from nri_resmgr.app.adjustments.decided_amounts import DecidedAmounts
 from nri_resmgr.app.adjustments.judgement import covering, judge
 from nri_resmgr.app.adjustments.known_classes import KnownClasses
 from nri_resmgr.app.adjustments.override import as_known, with_adjustment
@@ -26,6 +27,7 @@ class AdjustmentsInForce:
     A new container gets nothing from one that is in conflict, or that it cannot have.
 
     Attributes:
+        decided: The amounts of containers that are, or were, adjusted.
         keeps: Whether known containers keep what they had, because the present
             adjustments are unknown or were rejected.
     """
@@ -33,6 +35,7 @@ class AdjustmentsInForce:
     def __init__(self) -> None:
         self.present: tuple[Adjustment, ...] = ()
         self.keeps = False
+        self.decided = DecidedAmounts()
         self._is_judged = True
         self._classes: Callable[[], KnownClasses] = KnownClasses
 

@@ -18,9 +18,13 @@ predecessor did.
 
 The difficult part is that the runtime has the adjusted limits in its record, and
 reports them with each later event, beside values of the kubelet. `without_adjustment`
-takes a reported value for ours if it is the one that the adjustment leads to, and then
-puts the container's own one in its place. Any other value is the kubelet's, and becomes
-the own one. A kubelet that sets just the adjusted value is not recognised.
+takes a reported value for ours if the adjustment leads to it, or an earlier one whose
+values the record may still have (`decided_amounts`), and then puts the container's own
+one in its place. Any other value is the kubelet's, and becomes the own one. A kubelet
+that sets just such a value is not recognised.
+
+These earlier values are not in the checkpoint: what a process has decided and the
+runtime was not given before the process ended looks like a resize to the next one.
 
 What it does not do: two adjustments are never merged. As in CRI Resource Manager, two
 that match one container are a conflict, for which the whole set is rejected
@@ -46,16 +50,23 @@ True
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
 from nri_resmgr.app.adjustments.adjustment import Adjustment
+from nri_resmgr.app.adjustments.decided_amounts import Amounts
 from nri_resmgr.classes.choice import ClassRequest
 from nri_resmgr.policy.events import Adjusted, ContainerSpec, RequestOrigin
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.requests import quota_of, shares_of
-from nri_resmgr.stub.model import Container, LinuxCpu, LinuxMemory
+from nri_resmgr.stub.model import (
+    Container,
+    LinuxCpu,
+    LinuxMemory,
+    LinuxResources,
+)
 from nri_resmgr.values import Bytes, MilliCpus
 
 _FIELDS: Final = (
@@ -67,6 +78,8 @@ _FIELDS: Final = (
     "preferences",
 )
 """The fields of a spec that an adjustment changes, and `Adjusted` keeps."""
+
+_BOTH: Final = (True, True)
 
 _Amount = TypeVar("_Amount", MilliCpus, Bytes)
 
@@ -107,30 +120,68 @@ def as_known(own: ContainerSpec, known: ContainerSpec) -> ContainerSpec:
     return replace(own, adjusted=_kept(own, known.adjusted.name), **fields)
 
 
-def without_adjustment(container: Container, spec: ContainerSpec) -> Container:
+def in_record(container: Container, decided: Sequence[Amounts]) -> tuple[Amounts, ...]:
+    """Return those decided amounts that the runtime's record may still have.
+
+    Args:
+        container: As the runtime reports it.
+        decided: Amounts decided for it, the oldest first.
+
+    Returns:
+        Those from the first on that it has. If it has none, the kubelet has changed
+        it: those of which it still has a limit, and the last ones, which follow.
+    """
+    resources = container.linux.resources if container.linux else None
+    if resources is None:
+        return tuple(decided)
+    limits = [_common_limits(resources, one) for one in decided]
+    if _BOTH in limits:
+        return tuple(decided[limits.index(_BOTH) :])
+    last = len(decided) - 1
+    return tuple(one for at, one in enumerate(decided) if any(limits[at]) or at == last)
+
+
+def without_adjustment(
+    container: Container, own: ContainerSpec, decided: Sequence[Amounts]
+) -> Container:
     """Return a container as the runtime would report it without its adjustment.
 
-    The runtime's record has the limits that were adjusted, which must not be taken for
+    The runtime's record has limits that were adjusted, which must not be taken for
     those of the kubelet.
 
     Args:
         container: As the runtime reports it.
-        spec: Its spec at an earlier event.
+        own: Its spec at an earlier event, without an adjustment.
+        decided: See `in_record`.
     """
     linux = container.linux
-    if spec.adjusted is None or not linux or not linux.resources:
+    if not decided or not linux or not linux.resources:
         return container
-    own, found = spec.adjusted, linux.resources
+    found = linux.resources
     cpu, memory = found.cpu or LinuxCpu(), found.memory or LinuxMemory()
-    if cpu.shares and cpu.shares == shares_of(spec.request):
+    if cpu.shares and cpu.shares in {shares_of(one.request) for one in decided}:
         cpu = replace(cpu, shares=shares_of(own.request))
-    if spec.limit is not None and cpu.quota == _quota(spec.limit, cpu.period):
+    limits = {one.limit for one in decided if one.limit is not None}
+    if cpu.quota in {_quota(limit, cpu.period) for limit in limits}:
         quota = None if own.limit is None else _quota(own.limit, cpu.period)
         cpu = replace(cpu, quota=quota)
-    if spec.memory_limit is not None and memory.limit == spec.memory_limit:
+    if memory.limit is not None and memory.limit in {
+        one.memory_limit for one in decided
+    }:
         memory = replace(memory, limit=own.memory_limit)
     resources = replace(found, cpu=cpu, memory=memory)
     return replace(container, linux=replace(linux, resources=resources))
+
+
+def _common_limits(resources: LinuxResources, one: Amounts) -> tuple[bool, bool]:
+    """Return whether the limits of CPU and of memory are these."""
+    cpu, memory = resources.cpu or LinuxCpu(), resources.memory or LinuxMemory()
+    quota = 0 if one.limit is None else _quota(one.limit, cpu.period)
+    # A limit that is absent, 0 or negative is none.
+    return (
+        max(cpu.quota or 0, 0) == quota,
+        max(memory.limit or 0, 0) == (one.memory_limit or 0),
+    )
 
 
 def _quota(limit: MilliCpus, period: int | None) -> int:

@@ -173,12 +173,14 @@ class NodePolicy:
 
     def notify(self, event: Event, decision: PolicyDecision) -> None:
         """Have a decision observed, and set its timers."""
+        entries = decision.state.ledger.entries
+        self.specs.adjustments.decided.note(event, entries.keys())
         # Made late: few policies set timers.
         if decision.timers and self._timers is None:
             self._timers = (self.options.timers or Timers)(self.decide_and_send)
         if self._timers is not None:
             self._timers.set(decision.timers)
-            self._timers.keep_only(decision.state.ledger.entries)
+            self._timers.keep_only(entries)
         self.observers.decided(event, decision)
 
     def notify_and_send(self, event: Updated, decision: PolicyDecision) -> None:

@@ -11,7 +11,7 @@ from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSour
 from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.app.plugin.catch_up import catch_up
-from nri_resmgr.app.plugin.changes.adjusting import note_adjusted
+from nri_resmgr.app.plugin.changes.adjusting import note_adjusted, note_reported
 from nri_resmgr.app.plugin.changes.claimed_cpus import take_claimed
 from nri_resmgr.app.plugin.changes.kubelet_answers import follow_answer
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure, would_reconfigure
@@ -141,6 +141,7 @@ class ResourcePolicy(NodePolicy):
         containers = self.claims.synchronize(pods, containers, self.host_machine.online)
         take_claimed(self, sends=False)
         reported = self.specs.of_all(pods, containers)
+        note_reported(self)
         specs = with_present_pins(
             reported, self.engine.known, self.delivery.in_force(), self.machine
         )

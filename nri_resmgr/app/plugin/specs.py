@@ -10,8 +10,9 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nri_resmgr.app.adjustments.decided_amounts import Amounts
 from nri_resmgr.app.adjustments.in_force import AdjustmentsInForce
-from nri_resmgr.app.adjustments.override import unadjusted
+from nri_resmgr.app.adjustments.override import in_record, unadjusted
 from nri_resmgr.app.annotations import (
     ProblemLog,
     Reading,
@@ -450,11 +451,21 @@ class SpecReader:
                 self._prepared(known.claims),
                 known,
                 last_sent,
-                entry.spec,
+                self._decided(container, entry.spec),
             )
         if pod.id in unread:
             pod = replace(pod, annotations=EMPTY)
         return self._read_known(pod, container, Refused.NONE)
+
+    def _decided(
+        self, container: Container, spec: ContainerSpec
+    ) -> tuple[Amounts, ...]:
+        """Return the amounts of an adjusted container that the runtime may have."""
+        amounts = self.adjustments.decided
+        if decided := amounts.of(spec.id):
+            decided = in_record(container, decided)
+            amounts.keep(spec, decided)
+        return decided
 
     def _read_known(
         self, pod: Pod, container: Container, refuse: Refused

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from nri_resmgr.app.adjustments.decided_amounts import Amounts
 from nri_resmgr.app.adjustments.override import without_adjustment
 from nri_resmgr.app.annotations.queryable import queryable
 from nri_resmgr.app.requests import RequestSources, cgroup_values, qos_of
@@ -49,9 +50,10 @@ class KnownFacts(msgspec.Struct, frozen=True):
         hints: Its topology hints.
         pool_request: What it asks of static pools.
         claims: The prepared claims that it has.
-        known: Its spec at an earlier event; None for a new container.
+        known: Its spec at an earlier event, without an adjustment; None for a new
+            container.
         last_sent: The pins last sent to the runtime, if it may have been resized since.
-        adjusted: Its spec with its adjustment, while *known* is without.
+        decided: The amounts that the runtime may have, if it is or was adjusted.
     """
 
     preferences: Preferences = NO_PREFERENCES
@@ -60,7 +62,7 @@ class KnownFacts(msgspec.Struct, frozen=True):
     claims: tuple[PreparedClaim, ...] = ()
     known: ContainerSpec | None = None
     last_sent: Pin | None = None
-    adjusted: ContainerSpec | None = None
+    decided: tuple[Amounts, ...] = ()
 
 
 NO_FACTS: Final = KnownFacts()
@@ -101,8 +103,8 @@ def spec_of(
         raise ContainerWithoutId(_title(pod, container.name))
     known, slot = facts.known, _slot(container)
     reported = container
-    if facts.adjusted is not None:
-        reported = without_adjustment(container, facts.adjusted)
+    if known is not None and facts.decided:
+        reported = without_adjustment(container, known, facts.decided)
     values = cgroup_values(reported, wanted, known, facts.last_sent)
     name, qos = container.name or slot, qos_of(pod, container, values)
     asked = requests.requests_of(pod, name, values, qos, known)

@@ -71,12 +71,14 @@ class LimitFiles:
         entries, applied = self.subject.state.ledger.entries, self.host.applied
         for gone in applied.keys() - entries.keys():
             del applied[gone]
+        self.host.unsure &= entries.keys()
         changes = []
         for key, entry in entries.items():
             before = applied.get(key, NO_LIMITS)
             if before or entry.spec.adjusted is not None:
                 wanted = self._wanted(entry.spec, before)
-                if new := wanted.since(before):
+                is_unsure = key in self.host.unsure
+                if new := wanted if is_unsure else wanted.since(before):
                     changes.append(Change(entry.spec, wanted, new))
         self.host.problems.keep_only({one.spec.title for one in changes})
         return LimitStep(self, tuple(changes)) if changes else None
@@ -91,6 +93,7 @@ class LimitFiles:
     def finish(self, done: dict[str, Limits]) -> None:
         """Note written values, and have the runtime's record follow."""
         entries = self.subject.state.ledger.entries
+        self.host.unsure -= done.keys()
         for key, wanted in done.items():
             entry = entries.get(key)
             kept = adjusted_limits(entry.spec) if entry else NO_LIMITS

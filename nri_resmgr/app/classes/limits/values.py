@@ -55,11 +55,13 @@ class LimitHost:
 
     Attributes:
         applied: The adjusted values that a container has, by its id.
+        unsure: Containers that may not have them: the runtime's record does not.
         problems: Failed writes.
     """
 
     def __init__(self) -> None:
         self.applied: dict[str, Limits] = {}
+        self.unsure: set[str] = set()
         self.problems = ClassProblems("limits")
 
     def note_adjusted(self, spec: ContainerSpec) -> None:

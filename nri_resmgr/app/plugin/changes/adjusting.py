@@ -49,8 +49,18 @@ def adjust(policy: NodePolicy, found: Sequence[Adjustment]) -> Judgement:
     return judged
 
 
+def note_reported(policy: NodePolicy) -> None:
+    """Have limits written again that the runtime's record was reported without.
+
+    Those of an earlier process may have waited, such as for a container that used more.
+    """
+    if behind := policy.specs.adjustments.decided.behind():
+        policy.class_hosts.limits.unsure.update(behind)
+
+
 def note_adjusted(policy: NodePolicy) -> None:
     """Note the limits that an earlier process has set."""
     for entry in policy.state.ledger.entries.values():
         if entry.spec.adjusted is not None:
+            policy.specs.adjustments.decided.add(entry.spec)
             policy.class_hosts.limits.note_adjusted(entry.spec)
