@@ -8,9 +8,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from nri_resmgr.policy.advice import with_cpus
-from nri_resmgr.policy.decision import Reason, Rule
+from nri_resmgr.policy.decision import Reason
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
 from nri_resmgr.policy.ledger import KnowsContainers
+from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.sentences import RULE_SENTENCES
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.values import NO_CPUS, ONE_CPU, CpuSet, PolicyError
