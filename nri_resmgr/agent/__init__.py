@@ -16,6 +16,7 @@ Read `agent` first: it runs the parts. Each is a pure module and one that does:
   `topology_publisher` writes it, and `publication` is what became of that.
 * `adjustments` watches, hands over and reports adjustments of containers.
 * `node_capacity` writes extended resources into the status of the Node.
+* `startup_taint` removes the taint with which the node's kubelet registers.
 * `pod_events` makes events on pods of refusals and losses.
 * `watch_problems` has what cannot be watched now.
 

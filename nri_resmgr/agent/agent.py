@@ -46,6 +46,7 @@ from nri_resmgr.agent.reporter import (
     keep_written,
 )
 from nri_resmgr.agent.spool_folder import SpoolFolder
+from nri_resmgr.agent.startup_taint import StartupTaint
 from nri_resmgr.agent.topology_publisher import TopologyPublisher
 from nri_resmgr.agent.verdict import PENDING, Outcome, Verdict, verdict_of
 from nri_resmgr.app.background.supervisor import Part, Supervisor
@@ -79,6 +80,8 @@ class AgentOptions(msgspec.Struct, frozen=True):
         control_socket: The daemon's control socket.
         http_endpoint: Address of metrics and health; empty for none.
         health_endpoint: Address of health alone; likewise.
+        startup_taint: Key of the taint that is removed from the Node once its daemon
+            serves the runtime; empty for none.
     """
 
     scope: ConfigScope
@@ -86,6 +89,7 @@ class AgentOptions(msgspec.Struct, frozen=True):
     control_socket: str
     http_endpoint: str = ""
     health_endpoint: str = ""
+    startup_taint: str = ""
 
     @property
     def node(self) -> str:
@@ -117,6 +121,7 @@ class Agent:
         self._object_changed = asyncio.Event()
         self._adjustments_changed = asyncio.Event()
         self._capacity_changed = asyncio.Event()
+        self._serving_changed = asyncio.Event()
         self._adjustments_judged = asyncio.Event()
         self._daemon = DaemonLink(
             options.control_socket,
@@ -215,6 +220,11 @@ class Agent:
                 "extended-resources",
                 self._report_capacity,
                 "extended resources in the status of the Node are old",
+            ),
+            Part(
+                "startup-taint",
+                self._remove_taint,
+                "the startup taint keeps pods off the node",
             ),
             Part("events", self._write_events, "events on pods are not written"),
             Part(
@@ -438,6 +448,19 @@ class Agent:
         what = "the extended resources of the node"
         await keep_written(self._api, what, write, self._capacity_changed)
 
+    async def _remove_taint(self) -> None:
+        options = self._options
+        if not options.startup_taint:
+            return
+        taint = StartupTaint(self._api, options.node, options.startup_taint)
+
+        async def write() -> float:
+            return await taint.write(self._facts(), self._node_uid())
+
+        self._serving_changed.set()  # after a failure
+        what = "the startup taint of the node"
+        await keep_written(self._api, what, write, self._serving_changed)
+
     def _in_time(
         self,
         write: Callable[[Facts], Awaitable[float]],
@@ -457,6 +480,7 @@ class Agent:
 
     def _changed(self) -> None:
         self._topology.note_change()
+        self._serving_changed.set()
         self._node_changed.set()
         self._object_changed.set()
 

@@ -18,6 +18,7 @@ from nri_resmgr.agent.configuration import (
     ConfigSource,
     custom_resources,
 )
+from nri_resmgr.agent.startup_taint import check_key
 from nri_resmgr.cli.flags import (
     Parser,
     add_control_flag,
@@ -35,6 +36,8 @@ _NAMESPACE: Final = "kube-system"
 
 _SPOOL: Final = "/var/lib/nri-resmgr-agent"
 """On a disk, so that it outlives a restart of the node without an API server."""
+
+_TAINT: Final = "--startup-taint"
 
 _EXAMPLES: Final = """\
 examples:
@@ -117,6 +120,13 @@ def add_arguments(parser: Parser) -> None:
         metavar="DIR",
         help=f"folder that the daemon follows, default {_SPOOL}",
     )
+    parser.add_flag(
+        _TAINT,
+        default="",
+        metavar="KEY",
+        help="taint to remove from the Node once the daemon serves its runtime, such "
+        "as nri-resmgr.io/not-ready; by default none",
+    )
     add_control_flag(parser)
     add_endpoint_flags(parser)
     add_log_flags(parser)
@@ -143,6 +153,7 @@ async def _run(options: argparse.Namespace) -> None:
         control_socket=options.control_socket,
         http_endpoint=_checked("--http-endpoint", options.http_endpoint),
         health_endpoint=_checked("--health-endpoint", options.health_endpoint),
+        startup_taint=check_key(_TAINT, options.startup_taint),
     )
     async with ApiClient.open(access) as api:
         await Agent(api, settings).run()

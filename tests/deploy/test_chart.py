@@ -132,6 +132,7 @@ def test_an_option_is_the_part_of_its_name(option: str, tmp_path: Path) -> None:
         "openshift": {"openshift": {"enabled": True}, "features": {"selinux": True}},
         "pod-monitor": {"podMonitor": {"enabled": True}},
         "requests-policy": {"requestsPolicy": {"enabled": True}},
+        "startup-taint": {"agent": {"startupTaint": "nri-resmgr.io/not-ready"}},
         "webhook": {"webhook": {"enabled": True}},
     }
     policies = {"admission-policy": ADMISSION, "requests-policy": MUTATING}
@@ -257,6 +258,17 @@ def test_the_policy_of_admission_is_only_for_clusters_that_know_it() -> None:
     kinds = {one["kind"] for one in Release(kinds=()).render()}
 
     assert not any(kind.startswith("ValidatingAdmission") for kind in kinds)
+
+
+def test_the_agent_may_remove_the_taint_of_its_flag_only() -> None:
+    key = "example.com/starting"
+    objects = Release(kinds=(ADMISSION,)).render(agent={"startupTaint": key})
+    _, agent = of_kind(objects, "DaemonSet")["spec"]["template"]["spec"]["containers"]
+    spec = of_kind(objects, "ValidatingAdmissionPolicy")["spec"]
+    named = [one for one in spec["validations"] if "t.key" in one["expression"]]
+
+    assert f"--startup-taint={key}" in agent["args"]
+    assert [f"t.key == '{key}'" in one["expression"] for one in named] == [True]
 
 
 PEM: Final = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n"
@@ -386,6 +398,7 @@ def test_the_webhook_has_existing_flags(*, validate: bool) -> None:
         ({"features": {"rdt": True}}, "features"),
         ({"agent": {"source": "configmaps"}}, "agent.source"),
         ({"agent": {"extraArgs": ["log-level"]}}, "agent.extraArgs.0"),
+        ({"agent": {"startupTaint": "a.io/b:NoSchedule"}}, "agent.startupTaint"),
         ({"config": {"kind": "TopologyAwarePolicy"}}, "config"),
         ({"podMonitor": {"interval": "30"}}, "podMonitor.interval"),
         ({"tolerations": {}}, "tolerations"),

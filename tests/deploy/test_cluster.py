@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -11,7 +12,7 @@ import yaml
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.policies.find import BUILT_IN
 from nri_resmgr.process.endpoint import read_endpoint
-from tests.deploy.kubectl import MANIFESTS, of_kind, rendered
+from tests.deploy.kubectl import MANIFESTS, of_kind, rendered, with_parts
 from tests.deploy.pod import arguments_of
 
 pytestmark = pytest.mark.process
@@ -51,6 +52,31 @@ def test_daemon_and_agent_have_existing_flags() -> None:
     } == {"NODE_NAME": "spec.nodeName", "POD_IP": "status.podIP"}
     assert agent.control_socket == daemon.control_socket
     assert daemon.control_socket.startswith("/run/nri-resmgr/")
+
+
+def test_the_agent_of_the_startup_taint_has_an_existing_flag_and_a_right(
+    tmp_path: Path,
+) -> None:
+    names = ("startup-taint", "admission-policy")
+    parts = [MANIFESTS / "options" / name for name in names]
+    objects = with_parts(tmp_path, *parts, base="cluster")
+    daemon, agent = of_kind(objects, "DaemonSet")["spec"]["template"]["spec"][
+        "containers"
+    ]
+    options = build_parser({}).parse_args(arguments_of(agent, "10.0.0.7"))
+    rights = [
+        rule["verbs"]
+        for rule in of_kind(objects, "ClusterRole")["rules"]
+        if (rule["apiGroups"], rule["resources"]) == ([""], ["nodes"])
+    ]
+    policy = of_kind(objects, "ValidatingAdmissionPolicy")["spec"]["validations"]
+
+    assert options.startup_taint == "nri-resmgr.io/not-ready"
+    assert not any("startup-taint" in one for one in daemon["args"])
+    assert ["patch"] in rights
+    # With that taint of its own node alone.
+    one = f"|| t.key == '{options.startup_taint}')"
+    assert sum(one in rule["expression"] for rule in policy) == 1
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "fd00::7"])

@@ -31,16 +31,23 @@ def _of_config_maps() -> Rule:
     return rule
 
 
-def _of_node_status() -> Rule:
-    text = (_FOLDER / "options/node-status/kustomization.yaml").read_text("utf-8")
-    (patch,) = yaml.safe_load(text)["patches"]
-    (added,) = yaml.safe_load(patch["patch"])
+def _of_option(option: str) -> Rule:
+    text = (_FOLDER / f"options/{option}/kustomization.yaml").read_text("utf-8")
+    (patch,) = (
+        one["patch"]
+        for one in yaml.safe_load(text)["patches"]
+        if one["target"]["kind"] == "ClusterRole"
+    )
+    (added,) = yaml.safe_load(patch)
     rule: Rule = added["value"]
     return rule
 
 
-NODE_STATUS: Final = _of_node_status()
+NODE_STATUS: Final = _of_option("node-status")
 """With documents that have ``publish: {by: node-status}``."""
+
+STARTUP_TAINT: Final = _of_option("startup-taint")
+"""With ``--startup-taint``."""
 
 RULES: Final = _of("ClusterRole")
 RULES_OF_NAMESPACE: Final = _of("Role")
