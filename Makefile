@@ -56,13 +56,16 @@ test-newest: setup packages ## run the tests, without QEMU, with the newest pack
 test-lowest: setup packages ## run them with the oldest packages that pyproject.toml allows
 	@$(BIN)/python -m tests.gate.other_packages lowest $(WHOLE) -m "not qemu"
 
-# For `make test-bare`: a suite of Debian, a command in the clone (those of the README by
-# default), and CACHE=1 to share this machine's cache of fetched and built files.
+# For `make test-bare`: a suite of Debian, or one of Ubuntu with the URL of its archive, a
+# command in the clone (those of the README by default), and CACHE=1 to share this machine's
+# cache of fetched and built files.
 SUITE ?= trixie
+UBUNTU ?=
 CACHE ?=
 
 test-bare: setup packages ## try HEAD on a bare machine made by debootstrap: SUITE=trixie RUN="make check" (root)
-	@$(BIN)/python -m tests.real_host.bare $(if $(CACHE),--share-cache) $(SUITE) $${RUN:+"$$RUN"}
+	@$(BIN)/python -m tests.real_host.bare $(if $(CACHE),--share-cache) \
+	  $(UBUNTU:%=--ubuntu %) $(SUITE) $${RUN:+"$$RUN"}
 
 check: setup lint types layers ## run the fast subset, without containerd, Kubernetes, QEMU or processes
 	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \

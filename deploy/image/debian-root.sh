@@ -70,8 +70,8 @@ printf 'root:x:0:\nnonroot:x:65532:\n' >"$root/etc/group"
   find usr/share/doc -type l ! -exec test -e {} \; -delete
   rm -rf usr/share/man usr/share/info usr/share/locale usr/share/lintian usr/share/bug \
     usr/share/pixmaps usr/share/applications usr/share/binfmts usr/lib/*-linux-gnu/gconv
-  # Scripts in Perl.
-  rm -rf usr/bin/c_rehash usr/lib/ssl/misc
+  # Scripts in Perl, and a program for logins that Ubuntu's base-files has.
+  rm -rf usr/bin/c_rehash usr/lib/ssl/misc usr/bin/locale-check
   cd "usr/lib/$python"
   for module in $MODULES; do
     # shellcheck disable=SC2086  # patterns

@@ -53,13 +53,14 @@ class Suite:
         Raises:
             PackageUnavailable: No Debian mirror or no keyring on this machine.
         """
+        try:
+            mirror = debian_mirror(etc)
+        except NoDebianMirror as error:
+            raise PackageUnavailable(str(error)) from None
         keyring = next((path for path in KEYRINGS if path.exists()), None)
         if keyring is None:
             raise PackageUnavailable("the package debian-archive-keyring is missing")
-        try:
-            return cls(name, debian_mirror(etc), keyring)
-        except NoDebianMirror as error:
-            raise PackageUnavailable(str(error)) from None
+        return cls(name, mirror, keyring)
 
     def fetch(self, package: str, *more: str) -> Path:
         """Return a folder with *package* and *more* unpacked (``usr/bin/...``).
