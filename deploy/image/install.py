@@ -14,9 +14,11 @@ _CHECK = """
 import importlib, pkgutil, nri_proto, nri_resmgr, yaml
 from google.protobuf.internal import api_implementation
 
+# These need the extra "otel", and pytest.
+absent = {"nri_resmgr.daemon.tracing", "nri_resmgr.pytest_plugin"}
 for package in (nri_proto, nri_resmgr):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-        if module.name != "nri_resmgr.daemon.tracing":  # needs the extra "otel"
+        if module.name not in absent:
             importlib.import_module(module.name)
 if api_implementation.Type() != "upb":
     raise SystemExit(f"protobuf is {api_implementation.Type()}, not upb")

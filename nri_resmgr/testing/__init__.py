@@ -6,6 +6,7 @@ launches plugins (`sessions`, `launch`), calls them for each event (`rounds`, `p
 to its pods and containers (`world`). `Misbehaviour` lets it break the rules.
 
 `containers` makes containers with requests and limits, and `running` runs plugins.
+`nri_resmgr.pytest_plugin` has fixtures of both.
 
 Pods, containers, resources and adjustments are values of `nri_resmgr.stub`; recorded
 messages are those of `nri_proto`.
@@ -41,6 +42,7 @@ from nri_resmgr.testing.misbehaviour import (
 from nri_resmgr.testing.profile import RuntimeOptions
 from nri_resmgr.testing.running import (
     PluginEnded,
+    PluginRunner,
     plugin_process,
     running_plugin,
 )
@@ -62,6 +64,7 @@ __all__ = [
     "PluginLate",
     "PluginLost",
     "PluginRefused",
+    "PluginRunner",
     "RecordedMessage",
     "RegistrationFailed",
     "Runtime",

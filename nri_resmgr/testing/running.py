@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Self
 
 import msgspec
 
@@ -67,6 +68,47 @@ async def running_plugin(
     finally:
         stub.stop()
         await running
+
+
+class PluginRunner:
+    """Runs plugins of `nri_resmgr.stub` until its own end.
+
+    It is what the fixture ``running_plugin`` of pytest returns. Use it with
+    ``async with``.
+
+    Args:
+        runtime: A started runtime.
+    """
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._running = AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._running.aclose()
+
+    async def __call__(
+        self,
+        plugin: object,
+        identity: str = "10-plugin",
+        *,
+        config: str | None = None,
+        options: StubOptions = StubOptions(),
+    ) -> Stub:
+        """Start a plugin, as `running_plugin` does; return its stub once synchronized.
+
+        Raises:
+            SessionError: The plugin could not register.
+            PluginEnded: The plugin was stopped before.
+        """
+        return await self._running.enter_async_context(
+            running_plugin(
+                self._runtime, plugin, identity, config=config, options=options
+            )
+        )
 
 
 @asynccontextmanager

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -34,6 +32,7 @@ from nri_resmgr.testing import (
     running_plugin,
 )
 from tests.plugins.programs import REPOSITORY
+from tests.test_runtime.pytest_process import run_pytest
 
 pytestmark = pytest.mark.process
 
@@ -295,22 +294,15 @@ async def test_nohooks_rejects_hooks_of_another_plugin(tmp_path: Path) -> None:
             await runtime.create_container(hooked.id, Container())
 
 
-def run_pytest(directory: Path) -> int:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
-        cwd=directory,
-        capture_output=True,
-        check=False,
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
-    )
-    return done.returncode
+def run_without_plugins(directory: Path) -> int:
+    return run_pytest(directory, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1").returncode
 
 
 def test_the_test_passes_and_can_fail(tmp_path: Path) -> None:
     write(tmp_path, "hello.py", "test_hello.py")
 
-    good = run_pytest(tmp_path)
+    good = run_without_plugins(tmp_path)
     broken = PROGRAMS["hello.py"].replace("hello {", "goodbye {")
     (tmp_path / "hello.py").write_text(broken)
 
-    assert (good, run_pytest(tmp_path)) == (0, 1)
+    assert (good, run_without_plugins(tmp_path)) == (0, 1)

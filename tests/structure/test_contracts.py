@@ -44,7 +44,7 @@ PURE: Final = "Policy, classes, topology, runtimes, spool and values are pure"
 INDEPENDENT: Final = "Policies do not know each other"
 NO_FILES: Final = "App, checkpoints, kinds, configuration and schemas open no files"
 NRI: Final = "Only packages and modules named here know NRI"
-DEMO: Final = "Only the demo needs the fake runtime"
+DEMO: Final = "Only the demo and pytest's fixtures need the fake runtime"
 
 # By contract: modules, and what each must not import. Names are those below
 # `nri_resmgr`, where it has them.

@@ -12,6 +12,7 @@ from nri_resmgr.stub import Container, ContainerAdjustment, LinuxCpu, Plugin, Po
 from nri_resmgr.testing import (
     Misbehaviour,
     PluginEnded,
+    PluginRunner,
     Runtime,
     SessionStep,
     plugin_process,
@@ -57,6 +58,18 @@ async def test_the_stub_comes_back_after_the_runtime_hung_up(tmp_path: Path) -> 
 
     assert runtime.container("ctr0").cpu == LinuxCpu()
     assert created.container.cpu == LinuxCpu(cpus="1")
+
+
+async def test_the_plugins_of_a_runner_end_with_it(tmp_path: Path) -> None:
+    async with Runtime(tmp_path) as runtime:
+        async with PluginRunner(runtime) as run:
+            await run(pin(), "20-pin")
+            await run(pin(), "10-other")
+            running = runtime.plugins
+        for plugin in running:
+            await runtime.gone(plugin)
+
+        assert (running, runtime.plugins) == (("10-other", "20-pin"), ())
 
 
 PROGRAM = f"""

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.test_runtime.pytest_process import FIXTURES, ROOT, run_pytest
+
 pytestmark = pytest.mark.process
 
-ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "testing-plugins.md"
 BLOCK = re.compile(r"```python\n# (?P<name>test_\w+\.py)\n(?P<text>.*?)```", re.DOTALL)
 
-SETTINGS = f"""[pytest]
+SETTINGS = """[pytest]
 asyncio_mode = auto
 asyncio_default_fixture_loop_scope = function
 filterwarnings = error
-pythonpath = {ROOT}
 """
 
 
@@ -29,9 +27,6 @@ def test_each_block_passes_as_a_test(tmp_path: Path) -> None:
     for name, text in blocks:
         (tmp_path / name).write_text(text)
     (tmp_path / "pytest.ini").write_text(SETTINGS)
-    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
-    done = subprocess.run(
-        (*command, str(tmp_path)), capture_output=True, text=True, check=False
-    )
+    done = run_pytest(tmp_path, *FIXTURES)
 
     assert done.returncode == 0, done.stdout + done.stderr
