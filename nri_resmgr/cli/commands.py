@@ -91,6 +91,9 @@ COMMANDS: Final = (
     Command("convert", "convert other managers' configurations to ours", "convert"),
     Command("simulate", "show where a workload's containers would run", "simulate"),
     Command("replay", "repeat the decisions of a recording", "replay"),
+    Command(
+        "new-plugin", "make a folder for a plugin of your own", "new_plugin.command"
+    ),
     Command("install", "install a plugin in the runtime's plugin folder", "install"),
     Command("uninstall", "remove an installed plugin", "uninstall"),
     Command(

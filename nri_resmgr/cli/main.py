@@ -27,6 +27,7 @@ examples:
   nri-resmgr topology                     show CPUs, caches and NUMA nodes
   nri-resmgr install                      let the runtime start the plugin
   nri-resmgr install ./hello.py --index 10    the same for a plugin of your own
+  nri-resmgr new-plugin hello             make a folder for a plugin of your own
   nri-resmgr enable-runtime --dry-run     enable NRI in containerd or CRI-O
 
 Without a command, it runs the plugin if a runtime has launched it or if there is no
