@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.deploy.built_image import built_image
 from tests.deploy.kubectl import MANIFESTS, rendered, with_component
 from tests.deploy.kubelet import write_config_map
 from tests.deploy.node import DaemonPod, Node
-from tests.deploy.pod import HOST_ROOT, host_mounts, pod_of
+from tests.deploy.pod import HOST_ROOT, container_of, host_mounts, pod_of
 from tests.deploy.readme import table_below
 from tests.real_host.binaries import Binaries
 from tests.real_host.cgroups import Cgroup
@@ -30,6 +31,10 @@ pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
 MACHINE = read_machine(HostTree("/"))
 ALL = MACHINE.online - MACHINE.isolated
 OK = 200
+
+PLUGINS = sorted(
+    path.name for path in (Path(__file__).parents[2] / "plugins").iterdir()
+)
 
 
 @pytest.fixture(scope="module")
@@ -156,6 +161,20 @@ def test_components_give_the_pod_the_documented_rights(
     assert int(status["CapEff"], 16) == 1 << 21 | 1 << 23
     # With the host's process ids it has the number that it has here.
     assert seen.strip() == "nri-resmgr"
+
+
+def test_the_image_runs_another_plugin(node: Node) -> None:
+    objects = deepcopy(base())
+    container_of(pod_of(objects))["args"] = ["plugin", "logger"]
+    pod = node.run(objects)
+    wait_until(lambda: "reply: Synchronize" in pod.log(), "its registration", 20)
+    container = start(node, "logged", Resources.best_effort())
+    wait_until(lambda: "name: logged" in pod.log(), "what it prints", 20)
+    helps = {name: pod.exec("nri-resmgr", "plugin", name, "--help") for name in PLUGINS}
+    container.remove()
+    pod.remove()
+
+    assert [name for name, text in helps.items() if "--dry-run" not in text] == []
 
 
 def test_an_upgrade_moves_nothing_and_an_uninstall_leaves_two_directories(
