@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nri_resmgr.cli.new_plugin.command import make
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
@@ -175,6 +177,35 @@ def test_the_image_runs_another_plugin(node: Node) -> None:
     pod.remove()
 
     assert [name for name, text in helps.items() if "--dry-run" not in text] == []
+
+
+def built_of(folder: Path, name: str, store: Path) -> Path:
+    """Build the image of a new plugin on ours; return its archive."""
+    archive = store / "plugin.oci.tar"
+    buildah = ("buildah", "--log-level", "error", "--storage-driver", "vfs")
+    places = ("--root", str(store / "storage"), "--runroot", str(store / "run"))
+    base = f"BASE=oci-archive:{built_image().archive}"
+    build = ("build", "--quiet", "--build-arg", base, "--tag", name, str(folder))
+    push = ("push", "--quiet", name, f"oci-archive:{archive}:{name}")
+    for words in (build, push):
+        subprocess.run((*buildah, *places, *words), check=True, capture_output=True)
+    return archive
+
+
+def test_a_new_plugin_runs_in_an_image_of_its_own(node: Node, tmp_path: Path) -> None:
+    folder, name = tmp_path / "gpu-env", "docker.io/library/gpu-env:1"
+    make("gpu-env", "10", folder)
+    node.take_image(built_of(folder, name, tmp_path))
+    objects = deepcopy(base())
+    container_of(pod_of(objects)).update(image=name, command=[], args=[])
+    pod = node.run(objects)
+    wait_until(lambda: "session.synchronized" in pod.log(), "its registration", 20)
+    container = start(node, "greeted", Resources.best_effort())
+    greeting = container.exec("sh", "-c", "echo $GREETING")
+    container.remove()
+    pod.remove()
+
+    assert greeting.strip().startswith("hello ")
 
 
 def test_an_upgrade_moves_nothing_and_an_uninstall_leaves_two_directories(
