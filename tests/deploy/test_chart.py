@@ -36,7 +36,8 @@ ADMISSION: Final = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 MUTATING: Final = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 # Of other projects, which publish no schema with those of Kubernetes.
 UNPUBLISHED: Final = {
-    *("Certificate", "Issuer", "PodMonitor", "SecurityContextConstraints"),
+    *("Certificate", "Issuer", "PodMonitor", "PrometheusRule"),
+    "SecurityContextConstraints",
 }
 # What Helm's users expect besides, and which pods are meant by it.
 _ONLY_HELM: Final = (
@@ -131,6 +132,7 @@ def test_an_option_is_the_part_of_its_name(option: str, tmp_path: Path) -> None:
         "node-status": {"rbac": {"nodeStatus": True}},
         "openshift": {"openshift": {"enabled": True}, "features": {"selinux": True}},
         "pod-monitor": {"podMonitor": {"enabled": True}},
+        "prometheus-rule": {"prometheusRule": {"enabled": True}},
         "requests-policy": {"requestsPolicy": {"enabled": True}},
         "startup-taint": {"agent": {"startupTaint": "nri-resmgr.io/not-ready"}},
         "webhook": {"webhook": {"enabled": True}},
@@ -170,6 +172,7 @@ def test_all_features_go_together(tmp_path: Path) -> None:
                 "features": dict.fromkeys(VALUES["features"], True),
                 "openshift": {"enabled": True},
                 "podMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+                "prometheusRule": {"enabled": True, "labels": {"release": "p"}},
                 "affinity": {"nodeAffinity": {}},
                 "podLabels": {"a": "b"},
                 "podAnnotations": {"c": "d"},
@@ -529,6 +532,18 @@ def found_in(release: Release, found: dict[str, Any] | None) -> Release:
     key = "apiextensions.k8s.io/v1/CustomResourceDefinition//samples.config.nri"
     objects = {} if found is None else {key: found}
     return Release(chart=release.chart, objects=objects)
+
+
+def test_links_of_alerts_begin_where_the_repository_can_be_read() -> None:
+    rule = {"enabled": True, "runbooks": "https://r.example/n/blob/main"}
+    group, *_ = of_kind(Release().render(prometheusRule=rule), "PrometheusRule")[
+        "spec"
+    ]["groups"]
+
+    link = group["rules"][0]["annotations"]["runbook_url"]
+    page = "docs/monitoring.md#nriresmgrdown"
+    assert link == f"https://r.example/n/blob/main/{page}"
+    jsonschema.validate(merged(VALUES, {"prometheusRule": rule}), SCHEMA)
 
 
 def test_definitions_are_upgraded_and_stay(release: Release) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from tests.docs.alerts import alerts
 from tests.docs.annotations import annotation_keys, obeyed_keys
 from tests.docs.chart import chart_values
 from tests.docs.commands import command_line
@@ -28,6 +29,7 @@ FILES: Final = (*sorted(PAGES.glob("*.md")), _CHART)
 _NOT_IN_FORCE: Final = "dra"
 
 GENERATORS: Final[Mapping[str, Generator]] = {
+    "alerts": alerts,
     "annotations": annotation_keys,
     "annotations by policy": obeyed_keys,
     "chart values": chart_values,

@@ -25,8 +25,8 @@ MUTATING: Final = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 VERSION: Final = "v1.27.0"
 # Of other projects, or of later releases than a server may have.
 MAY_BE_UNKNOWN: Final = {
-    *("Certificate", "Issuer", "PodMonitor", "SecurityContextConstraints"),
-    *("DeviceClass", "PodDisruptionBudget"),
+    *("Certificate", "Issuer", "PodMonitor", "PrometheusRule"),
+    *("DeviceClass", "PodDisruptionBudget", "SecurityContextConstraints"),
     *("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
 }
 RESOURCES: Final = {"requests": {"cpu": "30m", "memory": "80Mi"}}
@@ -103,6 +103,11 @@ ROWS: Final[Mapping[str, dict[str, Any]]] = {
     "webhook": {"webhook": WEBHOOK} | NO_CRDS,
     "other platforms": {
         "podMonitor": {"enabled": True, "interval": "1m", "labels": {"a": "b"}},
+        "prometheusRule": {
+            "enabled": True,
+            "labels": {"a": "b"},
+            "runbooks": "https://r.example/n/blob/main",
+        },
         "openshift": {"enabled": True},
         "features": {"selinux": True},
         "webhook": {
