@@ -11,6 +11,7 @@ import pytest
 from nri_resmgr.agent import metrics as of_agent
 from nri_resmgr.app.metrics.table import METRICS
 from nri_resmgr.app.metrics.text import Kind
+from tests.deploy.kubectl import rendered
 from tests.monitoring.queries import (
     DASHBOARDS,
     Query,
@@ -139,3 +140,14 @@ def test_a_misspelt_name_would_be_noticed() -> None:
 
     assert selector.name not in LABELS
     assert selector.labels == {"nod"}
+
+
+@pytest.mark.process
+def test_the_kustomization_has_each_dashboard_for_the_sidecar() -> None:
+    maps = rendered(DASHBOARDS[0].parent)
+    texts = {name: text for one in maps for name, text in one["data"].items()}
+
+    assert texts == {path.name: path.read_text("utf-8") for path in DASHBOARDS}
+    assert [one["metadata"]["labels"] for one in maps] == [
+        {"grafana_dashboard": "1"} for _ in maps
+    ]
