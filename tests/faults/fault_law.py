@@ -14,18 +14,14 @@ from typing import Final, TypeAlias
 import attrs
 
 from tests.faults.cases import ERRORS, Case, chosen
-from tests.faults.faulty_node import (
-    PATIENCE,
-    PROBE,
-    VISITOR,
-    FaultyNode,
-    faulty_node,
-    json_of,
-)
+from tests.faults.faulty_node import FaultyNode, faulty_node
+from tests.faults.node_daemon import json_of
+from tests.faults.node_pods import PROBE, VISITOR
 from tests.faults.oracle import LOOK, Broken, Oracle
 from tests.faults.phases import ACT, END, PHASES, START
 from tests.faults.system_calls import ALWAYS, HANG, Fault, Point, SystemCalls
 
+_PATIENCE: Final = 30.0  # seconds, which the law gives to all repairs
 _LASTING: Final = 2.0  # seconds of a fault that is always there, or that hangs
 _FOLLOWS: Final = 1.2  # seconds after a reply: checkpoint, host, units of systemd
 _TAIL: Final = 60  # lines of a log that are shown
@@ -87,17 +83,17 @@ class Law:
     @property
     def calls(self) -> SystemCalls:
         """Those of the present daemon."""
-        assert self.node.calls is not None
-        return self.node.calls
+        assert self.node.daemon.calls is not None
+        return self.node.daemon.calls
 
     async def begin(self) -> None:
         """Run a daemon without faults, and record what it grants."""
         node = self.node
-        await node.launch()
-        await node.in_step()
+        await node.daemon.launch()
+        await node.daemon.in_step()
         await self.oracle.record()
         await self.oracle.rest()
-        node.new_lines()
+        node.daemon.new_lines()
 
     async def record(self, phase: str) -> Counter[Point]:
         """Count the points of a phase without faults."""
@@ -106,18 +102,18 @@ class Law:
             await node.place(VISITOR)
         if phase in (START, END):
             await self._stop()
-            await node.launch()
+            await node.daemon.launch()
         else:
             self.calls.counts.clear()
             await PHASES[phase](node)
         if phase in (START, END):
-            await node.in_step()
+            await node.daemon.in_step()
         # Checkpoint and host follow the reply, and then units of systemd.
         await asyncio.sleep(_FOLLOWS)
         if phase == END:
             await self.oracle.rest()
             self.calls.counts.clear()
-            await node.end()
+            await node.daemon.end()
         counts = Counter(
             {
                 point: count
@@ -128,10 +124,10 @@ class Law:
             }
         )
         if phase == END:
-            await node.settle()
-            await node.launch()
+            await node.daemon.settle()
+            await node.daemon.launch()
         await node.remove(VISITOR.name)
-        await node.in_step()
+        await node.daemon.in_step()
         await self.oracle.rest()
         return counts
 
@@ -140,10 +136,10 @@ class Law:
         outcome = Outcome(case)
         faults = [Fault.from_text(one) for one in case.faults]
         try:
-            if case.phase != START and not self.node.sees_all:
+            if case.phase != START and not self.node.daemon.sees_all:
                 await self._stop()
-                await self.node.launch()
-                await self.node.in_step()
+                await self.node.daemon.launch()
+                await self.node.daemon.in_step()
                 await self.oracle.rest()
             await self._inject(case.phase, faults, outcome)
             outcome.is_hit = any(fault.hits for fault in faults)
@@ -168,24 +164,24 @@ class Law:
         lasts = any(one.error == HANG or one.times == ALWAYS for one in faults)
         if phase == START:
             await self._stop()
-            calls = await node.launch(*faults, sees_all=False)
-            started = asyncio.create_task(node.in_step())
-            await self._struck(faults, within=PATIENCE, unless=started)
+            calls = await node.daemon.launch(*faults, sees_all=False)
+            started = asyncio.create_task(node.daemon.in_step())
+            await self._struck(faults, within=_PATIENCE, unless=started)
             if lasts:
                 await asyncio.sleep(_LASTING)
             else:
-                await asyncio.wait({started}, timeout=PATIENCE)
+                await asyncio.wait({started}, timeout=_PATIENCE)
                 await self._struck(faults)
             started.cancel()
             await asyncio.wait({started})
         elif phase == END:
             calls = self.calls
             calls.arm(*faults)
-            assert node.process is not None
-            node.process.send_signal(signal.SIGTERM)
+            assert node.daemon.process is not None
+            node.daemon.process.send_signal(signal.SIGTERM)
             try:
                 async with asyncio.timeout(_ORDERLY):
-                    await node.process.wait()
+                    await node.daemon.process.wait()
             except TimeoutError:
                 raise Broken(f"SIGTERM does not end it in {_ORDERLY} s") from None
             outcome.has_ended = True
@@ -226,46 +222,46 @@ class Law:
         """Wait until all works, with a new process where the old one ended."""
         node = self.node
         try:
-            if node.is_up:
+            if node.daemon.is_up:
                 # One that ends in order takes its time.
-                await self.oracle.works(begun + PATIENCE)
+                await self.oracle.works(begun + _PATIENCE)
                 return
         except Broken as broken:
-            if node.is_up:
+            if node.daemon.is_up:
                 await self._admitted(str(broken))
                 outcome.admitted = str(broken)
         outcome.has_ended = True
         self._check_end(outcome)
-        await node.settle()
-        await node.launch(sees_all=outcome.case.phase != START)
+        await node.daemon.settle()
+        await node.daemon.launch(sees_all=outcome.case.phase != START)
         self.oracle.forget_resources()
         try:
-            await node.in_step()
+            await node.daemon.in_step()
         except TimeoutError:
             raise Broken("the next process does not register") from None
-        await self.oracle.works(time.monotonic() + PATIENCE)
+        await self.oracle.works(time.monotonic() + _PATIENCE)
         await self.oracle.rest()
 
     async def _admitted(self, broken: str) -> None:
         """Accept what does not work only if health fails."""
         try:
-            status, text = await self.node.get("/healthz")
+            status, text = await self.node.daemon.get("/healthz")
         except (OSError, ValueError):
             status, text = 503, "no answer"
         if status == 200:
             raise Broken(f"{broken}; but health is {text.strip()!r}")
-        assert self.node.process is not None
-        self.node.process.send_signal(signal.SIGTERM)
+        assert self.node.daemon.process is not None
+        self.node.daemon.process.send_signal(signal.SIGTERM)
         try:
             async with asyncio.timeout(_ORDERLY):
-                await self.node.process.wait()
+                await self.node.daemon.process.wait()
         except TimeoutError:
             why = f"{broken}; health fails, but SIGTERM does not end it"
             raise Broken(why) from None
 
     def _check_end(self, outcome: Outcome) -> None:
-        assert self.node.process is not None
-        status = self.node.process.returncode
+        assert self.node.daemon.process is not None
+        status = self.node.daemon.process.returncode
         # CPython itself crashes where a C function of it does not expect to get no
         # memory, its compiler and its threads for instance.
         if status in _CRASHES and _has_no_memory(outcome.case):
@@ -282,12 +278,12 @@ class Law:
 
     def _skip_crash(self) -> None:
         """Check what was logged before a crash of the interpreter."""
-        lines = self.node.new_lines()
+        lines = self.node.daemon.new_lines()
         crash = [number for number, line in enumerate(lines) if _CRASH in line]
         self._check_lines(lines[: crash[0]] if crash else lines)
 
     def _check_log(self, case: Case) -> None:
-        lines = self.node.new_lines()
+        lines = self.node.daemon.new_lines()
         if _has_no_memory(case):
             # The interpreter has a few words of its own, without a traceback.
             lines = [one for one in lines if json_of(one) or _TRACEBACK in one]
@@ -308,37 +304,37 @@ class Law:
 
     async def _stop(self) -> None:
         node = self.node
-        if node.is_up and (status := await node.end()):
+        if node.daemon.is_up and (status := await node.daemon.end()):
             raise Broken(f"SIGTERM ended it with status {status}")
-        await node.settle()
+        await node.daemon.settle()
 
     async def _stacks(self) -> str:
         """End a daemon that breaks the law; return what it logged last."""
         node = self.node
         self.calls.disarm()
-        if node.is_up:
-            assert node.process is not None
-            node.process.send_signal(signal.SIGABRT)
-            await node.process.wait()
+        if node.daemon.is_up:
+            assert node.daemon.process is not None
+            node.daemon.process.send_signal(signal.SIGABRT)
+            await node.daemon.process.wait()
         return self._tail()
 
     def _tail(self) -> str:
-        text = self.node.log.read_text(errors="replace")
+        text = self.node.daemon.log.read_text(errors="replace")
         return "\n".join(text.splitlines()[-_TAIL:])
 
     async def _afresh(self) -> None:
         """Begin again after a broken law, with another process."""
         node = self.node
-        await node.settle()
+        await node.daemon.settle()
         for name in (VISITOR.name, PROBE.name):
             with suppress(Exception):
                 await node.remove(name)
         await node.runtime.stop()
         await node.runtime.start()
-        await node.launch()
-        await node.in_step()
+        await node.daemon.launch()
+        await node.daemon.in_step()
         await self.oracle.rest()
-        node.new_lines()
+        node.daemon.new_lines()
 
 
 def _has_no_memory(case: Case) -> bool:

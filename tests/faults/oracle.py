@@ -14,23 +14,16 @@ from hashlib import sha256
 from typing import Final
 
 from nri_resmgr.values import CpuSet, QosClass
-from tests.faults.faulty_node import (
-    BESIDE_PROBE,
-    BUSY,
-    LIMIT,
-    PROBE,
-    RESIDENTS,
-    VISITOR,
-    FaultyNode,
-    Pins,
-    json_of,
-)
+from tests.faults.faulty_node import FaultyNode
 from tests.faults.host_effects import (
     groups_at,
     published_in,
     settings_at,
     settings_for,
 )
+from tests.faults.node_cgroups import Pins
+from tests.faults.node_daemon import BUSY, json_of
+from tests.faults.node_pods import BESIDE_PROBE, LIMIT, PROBE, RESIDENTS, VISITOR
 from tests.faults.phases import ACT
 from tests.faults.system_calls import Point
 
@@ -80,13 +73,13 @@ class Oracle:
             while not await self._recorded():
                 for one in (*RESIDENTS, PROBE, VISITOR):
                     await node.remove(one.name)
-                await node.in_step()
+                await node.daemon.in_step()
 
     async def _recorded(self) -> bool:
         node = self.node
         for one in RESIDENTS:
             await node.place(one)
-        self._calm = node.pins()
+        self._calm = node.cgroups.pins()
         await node.place(PROBE)
         self._probed = await self._pins_beside(PROBE.name)
         await node.remove(PROBE.name)
@@ -96,10 +89,10 @@ class Oracle:
         self._groups = groups_at(node.folder / "host")
         pins = (*self._calm.values(), *self._probed.values(), *self._visited.values())
         until = time.monotonic() + ACT  # the others grow right after the reply
-        while node.pins() != self._calm and time.monotonic() < until:  # noqa: ASYNC110 - a changed file sets no event
+        while node.cgroups.pins() != self._calm and time.monotonic() < until:  # noqa: ASYNC110 - a changed file sets no event
             await asyncio.sleep(LOOK)
         return (
-            node.pins() == self._calm
+            node.cgroups.pins() == self._calm
             and all(cpus for cpus, _ in pins)
             and _is_alone(PROBE.name, self._probed)
             and _is_alone(VISITOR.name, self._visited)
@@ -111,10 +104,10 @@ class Oracle:
 
         On a busy machine a start does not wait until all are written.
         """
-        until = time.monotonic() + ACT
-        while not _is_alone(name, self.node.pins()) and time.monotonic() < until:  # noqa: ASYNC110 - as above
+        cgroups, until = self.node.cgroups, time.monotonic() + ACT
+        while not _is_alone(name, cgroups.pins()) and time.monotonic() < until:  # noqa: ASYNC110 - as above
             await asyncio.sleep(LOOK)
-        return self.node.pins()
+        return cgroups.pins()
 
     async def rest(self) -> None:
         """Wait until all parts run, and count descriptors and threads."""
@@ -122,9 +115,9 @@ class Oracle:
         until = time.monotonic() + BUSY
         while time.monotonic() < until:
             with suppress(Exception):
-                services = (await node.ask())["kubeletServices"]
+                services = (await node.daemon.ask())["kubeletServices"]
                 has_kubelet = not any(one["problem"] for one in services)
-                metrics = (await node.get("/metrics"))[1]
+                metrics = (await node.daemon.get("/metrics"))[1]
                 if has_kubelet and "verification_timestamp" in metrics:
                     break
             await asyncio.sleep(LOOK)
@@ -132,11 +125,11 @@ class Oracle:
         found = []
         for _ in range(_LOOKS):
             await asyncio.sleep(LOOK)
-            found.append(node.resources())
+            found.append(node.daemon.resources())
         # Threads of single calls come and go.
         self._descriptors = min((links for links, _ in found), key=len)
         self._threads = min(len(threads) for _, threads in found)
-        self._watches = node.watches()
+        self._watches = node.daemon.watches()
 
     def forget_resources(self) -> None:
         """Compare descriptors and threads no more: they were of another process."""
@@ -147,14 +140,14 @@ class Oracle:
         node = self.node
         since = time.time()
         node.systemd.calls.clear()
-        assert node.calls is not None
-        times = node.calls.counts[_CPU_TIMES]
+        assert node.daemon.calls is not None
+        times = node.daemon.calls.counts[_CPU_TIMES]
         check = partial(self._check, until)
         await check("session", self._look_at_session)
         # Those that came during the fault.
         await check("documents of the cluster", self._look_at_adjustments)
-        node.write_document()
-        node.write_adjustments()
+        node.documents.write_configuration()
+        node.documents.write_adjustments()
         await check("visitor", self._look_at_visitor)
         await check("grants", self._look_at_grants)
         await check("placement", self._look_at_placement)
@@ -191,7 +184,7 @@ class Oracle:
         """
         why = "nothing"
         while True:
-            if not self.node.is_up:
+            if not self.node.daemon.is_up:
                 raise Broken(f"{what}: the daemon has ended")
             try:
                 async with asyncio.timeout(ACT):
@@ -205,14 +198,14 @@ class Oracle:
             await asyncio.sleep(LOOK)
 
     async def _look_at_session(self) -> str:
-        await self.node.in_step(within=ACT)
+        await self.node.daemon.in_step(within=ACT)
         return ""
 
     async def _look_at_visitor(self) -> str:
         """Compare the pin of a container that came during the fault."""
         node = self.node
         if VISITOR.name in node.runtime.world.containers:
-            found, wanted = node.pins(), self._visited
+            found, wanted = node.cgroups.pins(), self._visited
             if found != wanted:
                 return f"{found}, not {wanted}"
             if why := self._unlimited():
@@ -221,10 +214,10 @@ class Oracle:
         return ""
 
     async def _look_at_grants(self) -> str:
-        found = self.node.pins()
+        found = self.node.cgroups.pins()
         if found != self._calm:
             return f"cgroups have {found}, not {self._calm}"
-        state = await self.node.ask()
+        state = await self.node.daemon.ask()
         listed = {one["id"]: one["cpus"] for one in state["containers"]}
         wanted = {name: cpus for name, (cpus, _) in self._calm.items()}
         if listed != wanted:
@@ -232,20 +225,21 @@ class Oracle:
         return self._unlimited()
 
     def _unlimited(self) -> str:
-        without = [one for one, limit in self.node.limits().items() if limit != LIMIT]
+        limits = self.node.cgroups.limits()
+        without = [name for name, limit in limits.items() if limit != LIMIT]
         return f"without their limit of fast memory: {without}" if without else ""
 
     async def _look_at_placement(self) -> str:
         node = self.node
         await node.remove(PROBE.name)
         await node.place(PROBE)
-        found = node.pins()
+        found = node.cgroups.pins()
         return "" if found == self._probed else f"{found}, not {self._probed}"
 
     async def _look_at_host(self) -> str:
         """Look for settings of CPUs and published files."""
         node = self.node
-        pins, published = node.pins(), published_in(node.folder / "run")
+        pins, published = node.cgroups.pins(), published_in(node.folder / "run")
         if published != pins:
             return f"published is {published}, not {pins}"
         own = [pins[one.name][0] for one in _EXCLUSIVE if one.name in pins]
@@ -254,7 +248,7 @@ class Oracle:
         return f"{dict(found - wanted)}, not {dict(wanted - found)}" * (found != wanted)
 
     async def _look_at_weights(self) -> str:
-        found, wanted = self.node.weights(), self.node.wanted_weight
+        found, wanted = self.node.cgroups.weights(), self.node.documents.wanted_weight
         others = {name: one for name, one in found.items() if one != wanted}
         return f"{others}, not {wanted}" if others else ""
 
@@ -270,7 +264,7 @@ class Oracle:
             return ""
         # The runtime sets the unit: for a minute after a write that failed, and of all
         # containers where the cgroups could not be looked at when the daemon started.
-        state = (await self.node.ask())["applyUpdates"]
+        state = (await self.node.daemon.ask())["applyUpdates"]
         if state["byRuntime"] or (state["by"] == "runtime" and state["why"]):
             return ""
         # While `running` fails, the runtime has the last change: make another one.
@@ -282,7 +276,7 @@ class Oracle:
 
     async def _look_at_kubelet(self) -> str:
         """Look for requests and devices of all containers, the new one included."""
-        state = await self.node.ask()
+        state = await self.node.daemon.ask()
         for one in state["kubeletServices"]:
             if one["problem"]:
                 return str(one["problem"])
@@ -302,15 +296,15 @@ class Oracle:
         return look
 
     async def _look_at_watches(self) -> str:
-        found = self.node.watches()
+        found = self.node.daemon.watches()
         if found >= self._watches:
             return ""
         return f"{found} watches of inotify, {self._watches} before"
 
     def _look_at_rebalance(self, times: int) -> Callable[[], Awaitable[str]]:
         node = self.node
-        assert node.calls is not None
-        counts = node.calls.counts
+        assert node.daemon.calls is not None
+        counts = node.daemon.calls.counts
 
         async def look() -> str:
             return "" if counts[_CPU_TIMES] > times else "no CPU time is read"
@@ -319,7 +313,7 @@ class Oracle:
 
     def _look_at_checkpoint(self, *, present: bool) -> Callable[[], Awaitable[str]]:
         async def look() -> str:
-            text = self.node.checkpoint()
+            text = self.node.daemon.checkpoint()
             if f'"{PROBE.name}"' in text and not present:
                 return "it still has the container"
             if f'"{PROBE.name}"' not in text and present:
@@ -330,21 +324,21 @@ class Oracle:
         return look
 
     async def _look_at_configuration(self) -> str:
-        state = await self.node.ask()
+        state = await self.node.daemon.ask()
         found = state["configuration"]["sha256"]
-        wanted = sha256(self.node.document.encode()).hexdigest()
+        wanted = sha256(self.node.documents.configuration.encode()).hexdigest()
         return "" if found == wanted else "an older document is in force"
 
     async def _look_at_adjustments(self) -> str:
-        state = await self.node.ask()
+        state = await self.node.daemon.ask()
         found = state["cluster"]["adjustments"]
-        wanted = sha256(self.node.adjustments.encode()).hexdigest()
+        wanted = sha256(self.node.documents.adjustments.encode()).hexdigest()
         if not found or found["digest"] != wanted:
             return "older adjustments are in force"
         if found["verdict"] != "accepted" or found["problem"]:
             return f"adjustments are {found['verdict']}: {found['problem']}"
-        quota = self.node.quota()
-        if quota == self.node.wanted_quota:
+        quota = self.node.cgroups.quota()
+        if quota == self.node.documents.wanted_quota:
             return ""
         # While `running` fails, the change waits for a reply to the runtime.
         await self.node.place(PROBE)
@@ -354,15 +348,15 @@ class Oracle:
     def _look_at_reload(self) -> Callable[[], Awaitable[str]]:
         # The poll only looks at the file's times.
         node, point = self.node, Point("openat", "configuration")
-        assert node.calls is not None
-        counts = node.calls.counts
+        assert node.daemon.calls is not None
+        counts = node.daemon.calls.counts
         before = counts[point]
 
         async def look() -> str:
-            assert node.process is not None
+            assert node.daemon.process is not None
             if counts[point] > before:
                 return ""
-            node.process.send_signal(signal.SIGHUP)
+            node.daemon.process.send_signal(signal.SIGHUP)
             await asyncio.sleep(LOOK)
             return "SIGHUP has no effect"
 
@@ -370,7 +364,7 @@ class Oracle:
 
     def _look_at_metrics(self, since: float) -> Callable[[], Awaitable[str]]:
         async def look() -> str:
-            status, text = await self.node.get("/metrics")
+            status, text = await self.node.daemon.get("/metrics")
             if status != 200:
                 return f"status {status}"
             found = _VERIFIED.search(text)
@@ -392,14 +386,14 @@ class Oracle:
 
     async def _look_at_health(self) -> str:
         for path in ("/healthz", "/readyz"):
-            for get in (self.node.get, self.node.probe):
+            for get in (self.node.daemon.get, self.node.daemon.probe):
                 status, text = await get(path)
                 if status != 200:
                     return f"{path}: {status} {text}"
         return ""
 
     async def _look_at_resources(self) -> str:
-        links, threads = self.node.resources()
+        links, threads = self.node.daemon.resources()
         if len(links) > len(self._descriptors):
             names = Counter(_kind(one) for one in links)
             more = names - Counter(_kind(one) for one in self._descriptors)

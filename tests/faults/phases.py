@@ -7,7 +7,8 @@ import signal
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
-from tests.faults.faulty_node import VISITOR, FaultyNode
+from tests.faults.faulty_node import FaultyNode
+from tests.faults.node_pods import VISITOR
 
 START: Final = "start"
 END: Final = "end"
@@ -24,22 +25,22 @@ async def _remove(node: FaultyNode) -> None:
 
 
 async def _scrape(node: FaultyNode) -> None:
-    await node.get("/metrics")
-    await node.get("/healthz")
-    await node.probe("/healthz")
+    await node.daemon.get("/metrics")
+    await node.daemon.get("/healthz")
+    await node.daemon.probe("/healthz")
 
 
 async def _control(node: FaultyNode) -> None:
-    await node.ask()
+    await node.daemon.ask()
 
 
 async def _configuration(node: FaultyNode) -> None:
-    node.write_document()
+    node.documents.write_configuration()
     await asyncio.sleep(1.3)  # it is looked at once a second
 
 
 async def _cluster(node: FaultyNode) -> None:
-    node.write_adjustments()
+    node.documents.write_adjustments()
     await asyncio.sleep(1.3)  # it is looked at four times a second
 
 
@@ -51,8 +52,8 @@ async def _hotplug(node: FaultyNode) -> None:
 
 
 async def _reload(node: FaultyNode) -> None:
-    assert node.process is not None
-    node.process.send_signal(signal.SIGHUP)
+    assert node.daemon.process is not None
+    node.daemon.process.send_signal(signal.SIGHUP)
     await asyncio.sleep(0.2)
 
 
@@ -64,7 +65,7 @@ async def _session(node: FaultyNode) -> None:
     await node.runtime.stop()
     await asyncio.sleep(0.1)
     await node.runtime.start()
-    await node.in_step(within=ACT)
+    await node.daemon.in_step(within=ACT)
 
 
 Act: TypeAlias = Callable[[FaultyNode], Awaitable[None]]

@@ -11,7 +11,9 @@ from typing import Final
 
 import pytest
 
-from tests.faults.faulty_node import BUSY, VISITOR, faulty_node
+from tests.faults.faulty_node import faulty_node
+from tests.faults.node_daemon import BUSY
+from tests.faults.node_pods import VISITOR
 from tests.faults.system_calls import (
     ALWAYS,
     HANG,
@@ -79,18 +81,18 @@ async def test_a_state_directory_that_cannot_be_examined_is_closed(
 ) -> None:
     """One that was made again: it is opened, and its owner cannot be read."""
     async with faulty_node(tmp_path / "node") as node:
-        calls = await node.launch()
-        await node.in_step()
+        calls = await node.daemon.launch()
+        await node.daemon.in_step()
         await node.place(VISITOR)
         state = node.folder / "state"
-        await until(lambda: bool(node.checkpoint()), BUSY)
+        await until(lambda: bool(node.daemon.checkpoint()), BUSY)
         # The first call finds nothing at the path.
         fault = Fault(Point("newfstatat", "state"), errno.EIO, after=1)
         state.rename(node.folder / "away")
         calls.arm(fault)
         await node.remove(VISITOR.name)
-        await until(lambda: bool(node.checkpoint()), BUSY)
-        links, _ = node.resources()
+        await until(lambda: bool(node.daemon.checkpoint()), BUSY)
+        links, _ = node.daemon.resources()
 
     assert fault.hits == 1
     assert links.count(str(state)) == 1
@@ -98,19 +100,21 @@ async def test_a_state_directory_that_cannot_be_examined_is_closed(
 
 async def test_a_log_on_a_disk_that_hangs_delays_nothing(tmp_path: Path) -> None:
     async with faulty_node(tmp_path / "node") as node:
-        calls = await node.launch()
-        await node.in_step()
+        calls = await node.daemon.launch()
+        await node.daemon.in_step()
         await node.place(VISITOR)
-        await until(lambda: "control.listening" in node.log.read_text(), BUSY)
+        await until(lambda: "control.listening" in node.daemon.log.read_text(), BUSY)
         fault = Fault(Point("write", "log"), HANG)
         calls.arm(fault)
         for _ in range(3):
             await node.remove(VISITOR.name)
             await node.place(VISITOR)
-        status, _ = await node.get("/healthz")
-        await node.ask()
-        hits, pinned = fault.hits, "visitor" in node.pins()
+        status, _ = await node.daemon.get("/healthz")
+        await node.daemon.ask()
+        hits, pinned = fault.hits, "visitor" in node.cgroups.pins()
         calls.disarm()
-        await until(lambda: node.log.read_text().count("container.placed") == 4, BUSY)
+        await until(
+            lambda: node.daemon.log.read_text().count("container.placed") == 4, BUSY
+        )
 
     assert (hits, status, pinned) == (1, 200, True)
