@@ -21,7 +21,7 @@ from nri_resmgr.stub import Container, LinuxCpu, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.testing import Runtime
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import CpuSet
+from nri_resmgr.values import CpuSet, NodeSet
 from tests.app.node import config
 from tests.daemon.daemon_process import IDENTITY
 from tests.real_host.patience import patience
@@ -53,10 +53,13 @@ CPUS: Final = len(os.sched_getaffinity(0))
 OWN: Final = f"1s1n{CPUS}c1t memory=64Gi"
 """As many CPUs as there are here; cgroups of the kernel have no others."""
 
-COLD: Final = {
-    "cold-start.resource-policy.nri.io/pod": "duration: 1s",
-    "memory-type.resource-policy.nri.io/pod": "dram,pmem",
-}
+
+def cold(seconds: float) -> Mapping[str, str]:
+    """Return the annotations of a pod that gets no DRAM at first."""
+    return {
+        "cold-start.resource-policy.nri.io/pod": f"duration: {seconds:g}s",
+        "memory-type.resource-policy.nri.io/pod": "dram,pmem",
+    }
 
 
 @attrs.define(eq=False)
@@ -150,7 +153,8 @@ def kernel(root: Path = Path("/")) -> KernelCgroups:
         cgroups = KernelCgroups(root)
     except OSError as reason:
         pytest.skip(f"no cgroup can be made: {reason}")
-    if CPUS == 1:
+    # Not those of this process, which has one CPU in the emulated machine.
+    if len(cgroups.machine.online) == 1:
         cgroups.close()
         pytest.skip("one CPU cannot be divided")
     return cgroups
@@ -236,7 +240,29 @@ async def test_a_cpu_that_goes_offline(tmp_path: Path, level: NriLevel) -> None:
 async def test_the_end_of_a_cold_start(tmp_path: Path, level: NriLevel) -> None:
     cgroups = FolderCgroups(tmp_path, "1s1n4c1t pmem=16G")
     async with running(tmp_path, cgroups, level) as node:
-        await node.run(COLD)
+        await node.run(cold(1))
         before = await node.decided()
         await node.decided_again(before)
         await node.in_force()
+
+
+@pytest.mark.numa
+async def test_memory_after_a_cold_start_is_in_the_kernel_s_cgroup(
+    tmp_path: Path, level: NriLevel
+) -> None:
+    cgroups = kernel()
+    slow = NodeSet.of(*(one.id for one in cgroups.machine.nodes if not one.cpus))
+    if not slow:
+        cgroups.close()
+        pytest.skip("no node without CPUs; runs in the emulated machine")
+    async with running(tmp_path, cgroups, level) as node:
+        # It must not be over before it has been looked at.
+        await node.run(cold(patience(2)))
+        before = await node.decided()
+        at_first = cgroups.mems("web")
+        await node.decided_again(before)
+        await node.in_force()
+        at_last = cgroups.mems("web")
+
+    assert NodeSet.parse(at_first) == slow
+    assert NodeSet.parse(at_last) > slow
