@@ -19,8 +19,7 @@ _SIZE: Final = 3 * 8
 class Trigger:
     """Three numbers in a file that two processes have mapped.
 
-    The one that is watched counts every call and every return of a function, in all
-    of its threads, those of C as well: between any two of them a signal can come.
+    The one that is watched counts its steps, and a signal can come before any of them.
 
     Args:
         path: The file; made by the first of the processes.
@@ -50,15 +49,23 @@ class Trigger:
         self._cells[_SIGNAL] = number
         self._cells[_AT] = self._cells[_COUNT] + max(steps, 1)
 
-    def watch_this_process(self) -> None:
-        """Count from now on, and send the armed signal."""
+    def step(self) -> None:
+        """Count a step of this process, and send it the signal that is due."""
         cells = self._cells
+        cells[_COUNT] += 1
+        if cells[_AT] and cells[_COUNT] >= cells[_AT]:
+            cells[_AT] = 0
+            os.kill(os.getpid(), cells[_SIGNAL])
 
-        def step(_frame: FrameType, _event: str, _argument: Any) -> None:
-            cells[_COUNT] += 1
-            if cells[_AT] and cells[_COUNT] >= cells[_AT]:
-                cells[_AT] = 0
-                os.kill(os.getpid(), cells[_SIGNAL])
+    def watch_this_process(self) -> None:
+        """Let every call and every return of a function be a step from now on.
 
-        threading.setprofile(step)
-        sys.setprofile(step)
+        They are those of all threads, and of C as well.
+        """
+        step = self.step
+
+        def profile(_frame: FrameType, _event: str, _argument: Any) -> None:
+            step()
+
+        threading.setprofile(profile)
+        sys.setprofile(profile)

@@ -64,6 +64,10 @@ class CgroupWorld(World):
             and (cpus := self._cgroups.cpus(key)) is not None
         }
 
+    def recorded(self, container_id: str) -> str:
+        """Return the CPUs in the runtime's own record of a container."""
+        return self.containers[container_id].linux.resources.cpu.cpus
+
     def created(self, container: nri_pb2.Container) -> None:
         """See `World.created`."""
         super().created(container)

@@ -1,4 +1,4 @@
-"""The daemon as a process that may be killed and started again."""
+"""The daemon as a process that may be killed, or kill itself, and started again."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import json
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,8 +18,10 @@ import attrs
 from nri_resmgr.control.client import AnswerLost, Client
 from nri_resmgr.testing import Runtime
 from tests.daemon.daemon_process import IDENTITY
+from tests.faults.trigger import Trigger
 from tests.real_host.patience import patience
 
+_ROOT: Final = Path(__file__).parents[2]
 _START: Final = 60.0  # seconds; it only guards against hangs
 # In the emulated machine a daemon that has just started may answer later than the 10 s
 # that the client waits.
@@ -70,7 +73,10 @@ class RaceDaemon:
             "log-to": self.log,
         }
         given = (f"--{name}={value}" for name, value in options.items())
-        self._command = (sys.executable, "-m", "nri_resmgr", "run", *given, *flags)
+        file = folder / "trigger"
+        self._trigger = Trigger(file)
+        program = ("tests.running.killed_daemon", str(file))
+        self._command = (sys.executable, "-m", *program, "run", *given, *flags)
         self._process: asyncio.subprocess.Process | None = None
         self._is_killed = False
         self._client = Client(str(self.control))
@@ -79,14 +85,20 @@ class RaceDaemon:
     async def start(self) -> None:
         """Start it, and wait until the runtime has synchronized it."""
         self._is_killed = False
+        self._trigger.reset()
         self._process = await asyncio.create_subprocess_exec(
-            *self._command, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+            *self._command, cwd=_ROOT, env=os.environ | {"PYTHONUNBUFFERED": "1"}
         )
         await self._runtime.synchronized(IDENTITY, within=patience(_START))
         async with asyncio.timeout(patience(_START)):
             while not await self._answers():  # noqa: ASYNC110 - another process
                 await asyncio.sleep(0.05)
         self.session = next(self._sessions)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its process has not ended yet."""
+        return self._process is not None and self._process.returncode is None
 
     def drifted(self) -> set[str]:
         """Return the containers whose CPUs or nodes were not as decided, by the log."""
@@ -98,14 +110,22 @@ class RaceDaemon:
     def send_kill(self) -> None:
         """Kill it, as a lack of memory does."""
         self.session = 0
-        if self._process is not None and not self._is_killed:
-            # Again, it could take the exit status that asyncio waits for.
+        if self.is_running and not self._is_killed:
             self._is_killed = True
-            self._process.kill()
+            assert self._process is not None
+            # Not by the process' own method, which could take the exit status that
+            # asyncio waits for.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)
+
+    def kill_after(self, writes: int) -> None:
+        """Have it kill itself after so many more writes of CPU sets."""
+        self.session = 0
+        self._trigger.arm(writes + 1, signal.SIGKILL)
 
     async def killed(self) -> None:
-        """Wait until it is killed."""
-        while not self._is_killed:  # noqa: ASYNC110 - set by a timer of a test
+        """Wait until it is killed, or has killed itself."""
+        while self.is_running and not self._is_killed:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.001)
 
     async def kill(self) -> None:

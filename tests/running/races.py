@@ -6,7 +6,6 @@ import asyncio
 import enum
 import itertools
 import random
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -24,11 +23,9 @@ from tests.real_host.patience import patience
 from tests.running.cgroup_world import CgroupWorld, StartSight
 from tests.running.container_cgroups import ContainerCgroups
 from tests.running.race_daemon import ProcessSize, RaceDaemon
+from tests.running.race_laws import RaceLaws
 
 _T = TypeVar("_T")
-
-SETTLED: Final = 2.0
-"""Seconds within which all laws hold once nothing more happens."""
 
 # Nothing is to wait for verification, whose second look comes after 2 s.
 _VERIFY: Final = "60"  # seconds
@@ -38,9 +35,8 @@ _AT_ONCE: Final = 4  # requests of the kubelet
 _LIVING: Final = 20  # containers
 _LAG: Final = 0.3  # seconds
 _KILLS: Final = 40  # at most, until one lies between two writes
-_SERIES: Final = 0.5  # seconds until a series of writes begins, at most
+_SERIES: Final = 0.5  # seconds that a series of writes takes, at most
 _OVERWRITES: Final = 4  # in a round, and at its end another one of each
-_RECORDED: Final = 30.0  # seconds; records have no haste
 
 _FEW: Final = 2  # threads that write, and their files
 _GROWTH: Final = 1.25  # the history, which has a limit
@@ -138,6 +134,7 @@ class Races:
         self._world = runtime.world
         self._cgroups = cgroups
         self._daemon = daemon
+        self._laws = RaceLaws(runtime.world, daemon)
         self._choose = choose
         self._most_exclusive = most_exclusive
         self._numbers = itertools.count()
@@ -176,7 +173,7 @@ class Races:
             if weather is Weather.KILL and self._lacks_cut:
                 assert self.tally.kills < _KILLS, self.tally
                 kinds.append(weather)
-        await self._record_follows()
+        await self._laws.record_follows()
 
     @property
     def _lacks_cut(self) -> bool:
@@ -201,7 +198,7 @@ class Races:
         while self._world.writes:  # noqa: ASYNC110 - a count of calls
             await asyncio.sleep(0.01)
         try:
-            took = await self._settle(SETTLED)
+            took = await self._laws.settle()
         except AssertionError as error:
             error.add_note(f"{weather}; {self.tally}; {self._daemon.log_end()}")
             raise
@@ -318,18 +315,20 @@ class Races:
         fails = not self.tally.kills or self._choose.random() < 0.5
         least = 0.002 if fails else 0.0  # until some of it is written
         # A delay rarely hits a series, which is short.
-        sees = not self.tally.cuts or self._choose.random() < 0.5
+        hits = not self.tally.cuts or self._choose.random() < 0.5
         series: list[Leaving] = []
 
         def kill_soon(name: str) -> None:
             if name.startswith("g") and not created.is_set():
                 self._fails_after_kill = name if fails else ""
-                series.append(self._leaving(name))
-                loop = asyncio.get_running_loop()
-                if sees:
-                    loop.call_soon(self._kill_at_first_write, series[0])
+                series.append(leaving := self._leaving(name))
+                if hits:
+                    # Some may have been written since the reply.
+                    most = max(1, len(leaving.containers) - 1)
+                    self._daemon.kill_after(self._choose.randrange(most))
                 else:
                     delay = least + 0.004 * self._choose.random()
+                    loop = asyncio.get_running_loop()
                     loop.call_later(delay, self._daemon.send_kill)
                 created.set()
 
@@ -341,7 +340,9 @@ class Races:
         except TimeoutError:
             self._daemon.send_kill()
         self._world.on_created = lambda _: None
-        await asyncio.sleep(0.01)
+        with suppress(TimeoutError):  # a series may be shorter
+            async with asyncio.timeout(patience(_SERIES)):
+                await self._daemon.killed()
         # Later events would have all written again, whatever the restart does: often
         # there are none after the kill, or none after the restart.
         until = "kill" if fails else self._choose.choice(("kill", "restart", "end"))
@@ -355,24 +356,13 @@ class Races:
 
     def _leaving(self, name: str) -> Leaving:
         """Return the containers that have to leave the CPUs of a created one."""
-        own = CpuSet.parse(self._recorded(name))
+        own = CpuSet.parse(self._world.recorded(name))
         found = {
             key: self._world.changes.get(key, 0)
             for key, cpus in self._world.living().items()
             if cpus & own
         }
         return Leaving(own, found)
-
-    def _kill_at_first_write(self, series: Leaving) -> None:
-        """Kill the daemon once one container has left; nothing else runs until then."""
-        end = time.monotonic() + patience(_SERIES)
-        while time.monotonic() < end:
-            for key in series.containers:
-                cpus = self._cgroups.cpus(key)
-                if cpus is not None and cpus and not cpus & series.cpus:
-                    self._daemon.send_kill()
-                    return
-        self._daemon.send_kill()
 
     def _is_cut(self, series: Leaving) -> bool:
         """Return whether some have left by a write of the daemon, and some have not."""
@@ -433,70 +423,6 @@ class Races:
         if row and sight and is_same and (own := CpuSet.parse(row["exclusive"])):
             _check_alone(sight, own)
             self.tally.starts += 1
-
-    async def _settle(self, limit: float) -> float:
-        """Wait until all laws hold; return the seconds that it took."""
-        begin = time.monotonic()
-        while True:
-            asked = time.monotonic()
-            try:
-                await self._check()
-            except AssertionError:
-                if asked - begin > patience(limit):
-                    raise
-                await asyncio.sleep(0.05)
-            else:
-                return time.monotonic() - begin
-
-    async def _check(self) -> None:
-        rows, living = await self._daemon.rows(), self._world.living()
-        assert living.keys() <= rows.keys()
-        ended = {
-            key
-            for key, one in self._world.containers.items()
-            if one.state == nri_pb2.CONTAINER_STOPPED
-        }
-        assert rows.keys() <= self._world.containers.keys() - ended
-        wanted = {key: CpuSet.parse(rows[key]["cpus"]) for key in living}
-        wrong = {
-            key: (str(cpus), str(wanted[key]))
-            for key, cpus in living.items()
-            if wanted[key] and cpus != wanted[key]
-        }
-        assert not wrong
-        # Otherwise verification has found what should have been written before. Weights
-        # do not count: a cgroup has one before the runtime writes it.
-        repaired = {
-            key
-            for key, row in rows.items()
-            if (row["verification"] or {}).get("repairs")
-        }
-        assert not (repaired and repaired & self._daemon.drifted())
-        for key, row in rows.items():
-            own = CpuSet.parse(row["exclusive"])
-            others = {one: cpus for one, cpus in living.items() if one != key}
-            shared = {
-                one: str(cpus & own) for one, cpus in others.items() if cpus & own
-            }
-            assert not shared, (key, shared)
-
-    async def _record_follows(self) -> None:
-        """The runtime's record has what was decided, in the end."""
-        end = time.monotonic() + patience(_RECORDED)
-        while True:
-            rows = await self._daemon.rows()
-            wrong = {
-                key: (recorded, rows[key]["cpus"])
-                for key in self._world.living()
-                if (recorded := self._recorded(key)) != rows[key]["cpus"]
-            }
-            if not wrong:
-                return
-            assert time.monotonic() < end, (wrong, self._daemon.log_end())
-            await asyncio.sleep(0.1)
-
-    def _recorded(self, name: str) -> str:
-        return self._world.containers[name].linux.resources.cpu.cpus
 
 
 def _check_alone(sight: StartSight, own: CpuSet) -> None:

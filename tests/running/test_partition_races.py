@@ -28,7 +28,7 @@ from tests.running.partition_node import (
     PartitionNode,
     partition_plugin,
 )
-from tests.running.races import SETTLED
+from tests.running.race_laws import SETTLED
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
