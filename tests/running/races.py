@@ -35,6 +35,7 @@ _AT_ONCE: Final = 4  # requests of the kubelet
 _LIVING: Final = 20  # containers
 _LAG: Final = 0.3  # seconds
 _KILLS: Final = 40  # at most, until one lies between two writes
+_PAIR: Final = 2  # writes, between which it can be killed
 _SERIES: Final = 0.5  # seconds that a series of writes takes, at most
 _OVERWRITES: Final = 4  # in a round, and at its end another one of each
 
@@ -319,18 +320,21 @@ class Races:
         series: list[Leaving] = []
 
         def kill_soon(name: str) -> None:
-            if name.startswith("g") and not created.is_set():
-                self._fails_after_kill = name if fails else ""
-                series.append(leaving := self._leaving(name))
-                if hits:
-                    # Some may have been written since the reply.
-                    most = max(1, len(leaving.containers) - 1)
-                    self._daemon.kill_after(self._choose.randrange(most))
-                else:
-                    delay = least + 0.004 * self._choose.random()
-                    loop = asyncio.get_running_loop()
-                    loop.call_later(delay, self._daemon.send_kill)
-                created.set()
+            if created.is_set() or not name.startswith("g"):
+                return
+            leaving = self._leaving(name)
+            number = len(leaving.containers)
+            if hits and number < _PAIR:
+                return
+            self._fails_after_kill = name if fails else ""
+            series.append(leaving)
+            if hits:
+                self._daemon.kill_after(self._choose.randrange(1, number))
+            else:
+                delay = least + 0.004 * self._choose.random()
+                loop = asyncio.get_running_loop()
+                loop.call_later(delay, self._daemon.send_kill)
+            created.set()
 
         await asyncio.sleep(0.2 * self._choose.random())
         self._world.on_created = kill_soon
