@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from nri_resmgr.classes.isolation.partitions import PartitionKind, PartitionWish
 from nri_resmgr.host.cgroups.partitions import (
     IN_FORCE,
+    Added,
     PartitionJournal,
     PartitionWriter,
     why_no_partitions,
@@ -223,6 +224,23 @@ def test_the_next_process_ends_partitions_of_removed_containers(tmp_path: Path) 
     after.apply(())
     assert host.exclusive() == {"k": "6"}
     assert state.read("partitions") is None
+    state.close()
+
+
+def test_cpus_that_a_killed_process_has_only_journaled_refuse_no_others(
+    tmp_path: Path,
+) -> None:
+    state = StateDir.open(str(tmp_path / "state"))
+    before = {f"{TOP}/k": Added(CpuSet.parse("2-5"))}
+    PartitionJournal(state, "boot").write(before)
+    host = kernel()
+    host.write(f"{TOP}/other/cpuset.cpus.exclusive", "2,5")
+    writer = PartitionWriter(host, PartitionJournal(state, "boot"))
+    found = writer.apply([wish("k/p/a", "2"), wish("k/p/b", "5"), wish("k/q/c", "3")])
+
+    assert [found[name].is_valid for name in "abc"] == [False, False, True]
+    below = dict.fromkeys(("k", "k/q", "k/q/c"), "3")
+    assert host.exclusive() == {"other": "2,5"} | below
     state.close()
 
 

@@ -192,6 +192,7 @@ class PartitionWriter:
             return
         present = self._exclusive(folder)
         if present is not None:
+            keep &= present
             value, _ = shared_value(present, added.cpus, keep)
             if self._set(folder, present, value):
                 return  # it is tried again by the next call
@@ -222,7 +223,9 @@ class PartitionWriter:
         present = self._exclusive(folder)
         if present is None:
             return f"there is no {folder}/{EXCLUSIVE}"
-        before = self._added.get(folder, NOTHING_ADDED).cpus
+        # A process may have been killed between its journal and the write, and others
+        # may have these CPUs since: written with them, *wanted* would be refused.
+        before = self._added.get(folder, NOTHING_ADDED).cpus & present
         value, added = shared_value(present, before, before | wanted)
         if added:
             self._note(folder, Added(added))
