@@ -113,7 +113,11 @@ class PartitionNode:
 
     def folder(self, name: str, pod: str = "") -> str:
         """Return the cgroup of a container below the top."""
-        return f"{self.pod_folder(pod or f'pod-{name}')}/{name}"
+        return f"{self.pod_folder(pod or self.pod_of(name))}/{name}"
+
+    def pod_of(self, name: str) -> str:
+        """Return the pod of a container, which is its own unless it was named."""
+        return self.pods.get(name, f"pod-{name}")
 
     def pod_folder(self, pod: str) -> str:
         """Return the cgroup of a pod below the top."""
@@ -158,7 +162,7 @@ class SystemdPartitionNode(PartitionNode):
 
     def folder(self, name: str, pod: str = "") -> str:
         """See `PartitionNode.folder`."""
-        return f"{self.pod_folder(pod or f'pod-{name}')}/cri-{name}.scope"
+        return f"{self.pod_folder(pod or self.pod_of(name))}/cri-{name}.scope"
 
     def pod_folder(self, pod: str) -> str:
         """See `PartitionNode.pod_folder`."""
