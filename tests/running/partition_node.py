@@ -13,7 +13,11 @@ from nri_resmgr.app.plugin.options import PluginOptions
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.app.running.partitions import Partitions
-from nri_resmgr.app.running.parts import DeliveryParts
+from nri_resmgr.app.running.parts import (
+    DELIVERY_TIMES,
+    DeliveryParts,
+    DeliveryTimes,
+)
 from nri_resmgr.app.running.units import UnitProperties
 from nri_resmgr.host.cgroups.partitions import PartitionJournal, PartitionWriter
 from nri_resmgr.host.knobs.files import WritableTree
@@ -188,7 +192,7 @@ async def systemd_partition_node(
     units = UnitProperties(host, bus, SHORT, SHORT)
     async with (
         Runtime(folder, SAFE) as runtime,
-        partition_plugin(runtime, host, text, units) as (plugin, delivery),
+        partition_plugin(runtime, host, text, units=units) as (plugin, delivery),
     ):
         yield SystemdPartitionNode(runtime, plugin, delivery, host)
 
@@ -208,19 +212,21 @@ async def partition_node(
 
 
 @asynccontextmanager
-async def partition_plugin(
+async def partition_plugin(  # noqa: PLR0913 - three have a default
     runtime: Runtime,
     tree: WritableTree,
     document: str,
+    *,
     units: UnitProperties | None = None,
     journal: PartitionJournal | None = None,
+    times: DeliveryTimes = DELIVERY_TIMES,
 ) -> AsyncIterator[tuple[ResourcePolicy, ByCgroup]]:
     """Start the plugin on a host whose kernel has partitions."""
     plugin = ResourcePolicy(
         parse_spec("1s1n8c1t"), parse_config(document), plugin_options=PluginOptions()
     )
     partitions = Partitions(plugin, tree, lambda: PartitionWriter(tree, journal))
-    delivery = ByCgroup(plugin, tree, DeliveryParts(partitions, units))
+    delivery = ByCgroup(plugin, tree, DeliveryParts(partitions, units), times)
     plugin.use_delivery(delivery)
     runs = [delivery.run(), delivery.memory_nodes.run()]
     if units:

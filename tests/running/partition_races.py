@@ -8,6 +8,7 @@ from contextlib import suppress
 from random import Random
 from typing import Final
 
+from nri_resmgr.app.running.parts import DeliveryTimes
 from nri_resmgr.host.state_dir import StateDir
 from nri_resmgr.testing import Runtime, RuntimeRefusal
 from nri_resmgr.values import NO_CPUS, CpuSet
@@ -28,6 +29,12 @@ _EVENTS: Final = 25  # of a daemon that is not killed before
 _AT_ONCE: Final = 3
 _LIVING: Final = 8  # containers
 
+CPUS: Final = CpuSet.parse("0-7")
+"""Of the machine."""
+
+# Nothing is to wait for the comparison that follows a write.
+_TIMES: Final = DeliveryTimes(check_after=600.0)
+
 
 class PartitionRaces:
     """A node with requests, exits, foreign partitions and kills at the same time.
@@ -36,12 +43,13 @@ class PartitionRaces:
         cuts: Daemons that were killed between two writes.
         starts: Exclusive containers that were alone on their CPUs at their start.
         partitions: Those of them that had a partition then.
+        intruders: Cgroups beside a partition, which was replaced by cpusets meanwhile.
     """
 
     def __init__(
         self, runtime: Runtime, kernel: SharedKernel, state: StateDir, draw: Random
     ) -> None:
-        self.cuts = self.starts = self.partitions = 0
+        self.cuts = self.starts = self.partitions = self.intruders = 0
         self._runtime = runtime
         self._state = state
         self._kernel = kernel
@@ -62,7 +70,7 @@ class PartitionRaces:
         life = LifeTree(self._kernel)
         journal = LifeJournal(self._state, life)
         async with partition_plugin(
-            self._runtime, life, config(BY_PARTITION), journal=journal
+            self._runtime, life, config(BY_PARTITION), journal=journal, times=_TIMES
         ) as (plugin, delivery):
             node = PartitionNode(
                 self._runtime, plugin, delivery, self._kernel, self._pods
@@ -82,7 +90,17 @@ class PartitionRaces:
             else:
                 life.left = None
                 await self._settled(laws)
+                await self._intrude(laws)
             life.left = 0  # a thread of a daemon that has ended writes nothing
+
+    async def end_all(self) -> None:
+        """End all containers while no daemon runs."""
+        while self._running:
+            name = self._running.pop()
+            path = self._runtime.world.containers[name].linux.cgroups_path
+            self._kernel.remove(path.lstrip("/"))
+            await self._runtime.stop_container(name)
+            del self._pods[name]
 
     # Events.
 
@@ -150,7 +168,29 @@ class PartitionRaces:
             self._foreign = CpuSet.parse(text)
             self._taken |= self._foreign
 
-    async def _settled(self, laws: PartitionLaws) -> None:
+    async def _intrude(self, laws: PartitionLaws) -> None:
+        """Put a cgroup beside a partition, which is invalid then.
+
+        It goes again; the next daemon makes the partition.
+        """
+        node, exclusive = laws.node, laws.exclusive()
+        found = [name for name in sorted(exclusive) if laws.has_partition(name)]
+        if not found:
+            return
+        pod = node.pods[self._draw.choice(found)]
+        beside = [name for name in exclusive if node.pods[name] == pod]
+        for name in beside:
+            self._kernel.kept.pop(node.folder(name), None)
+        intruder = f"{node.pod_folder(pod)}/intruder"
+        self._kernel.make(intruder)
+        self._kernel.write(f"{TOP}/{intruder}/cpuset.cpus", str(CPUS))
+        node.partitions.demand()  # as the kernel's notification does
+        node.delivery.send(())
+        await self._settled(laws, CpuSet.union(exclusive[name] for name in beside))
+        self.intruders += 1
+        self._kernel.remove(intruder)
+
+    async def _settled(self, laws: PartitionLaws, intruded: CpuSet = NO_CPUS) -> None:
         """Wait until all laws hold, which they do soon after the last event.
 
         Raises:
@@ -158,7 +198,7 @@ class PartitionRaces:
         """
 
         def broken() -> dict[str, object]:
-            return laws.broken(self._foreign, self._taken)
+            return laws.broken(self._foreign, self._taken | intruded)
 
         with suppress(TimeoutError):
             await until(lambda: not broken(), patience(SETTLED))
