@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import io
 import json
+import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,8 @@ from nri_resmgr.values import HostError
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.printable import printable_json
 
+_STDOUT: Final = Path("-")
+
 _EXAMPLES: Final = """\
 examples:
   nri-resmgr topology                            this machine, as a tree
@@ -38,6 +42,7 @@ _DUMP_EXAMPLES: Final = """\
 examples:
   nri-resmgr topology dump node7.tgz                        this machine
   nri-resmgr topology --machine 2s2n8c2t dump small.tgz     a synthetic one
+  nri-resmgr topology dump - > node7.tgz                    by standard output
 """
 
 _SYSFS_EXAMPLES: Final = """\
@@ -78,7 +83,12 @@ def add_arguments(parser: Parser) -> None:
         help="write the machine to an archive, for --load",
         epilog=_DUMP_EXAMPLES,
     )
-    to_archive.add_argument("file", type=Path, metavar="FILE", help="archive to write")
+    to_archive.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="archive to write, or - for standard output",
+    )
     to_archive.set_defaults(action=dump)
     to_folder = actions.add_parser(
         "sysfs", help="write the machine as sysfs files", epilog=_SYSFS_EXAMPLES
@@ -109,6 +119,14 @@ def show(options: argparse.Namespace) -> None:
 
 def dump(options: argparse.Namespace) -> None:
     """Write the machine and the files it was read from to one archive."""
+    if options.file == _STDOUT:
+        # Nothing is written before all is read: an error leaves no part of an archive.
+        archive = io.BytesIO()
+        write_dump(_tree(options), archive)
+        # As bytes, and not by a stream of text, which may be closed and None.
+        with os.fdopen(1, "wb", closefd=False) as stdout:
+            stdout.write(archive.getvalue())
+        return
     try:
         machine = write_dump(_tree(options), options.file)
     except OSError as error:

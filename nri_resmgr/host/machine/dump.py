@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from nri_resmgr.host.bounded import DUMP, BoundedStream, check_size, reason
 from nri_resmgr.host.machine.discovery import read_machine
@@ -42,8 +42,12 @@ class BadDump(InputError):
         return f"{self.path}: not a dump of a machine: {self.why}"
 
 
-def write_dump(tree: Tree, path: Path) -> Machine:
+def write_dump(tree: Tree, to: Path | BinaryIO) -> Machine:
     """Read the machine and write it, with the files it was read from.
+
+    Args:
+        tree: The host.
+        to: The archive's path, or a stream that is open for writing.
 
     The archive is a compressed tar: first the model as JSON, then the host's files
     below ``host/``, so that discovery can be repeated elsewhere. Replies of the Speed
@@ -56,7 +60,8 @@ def write_dump(tree: Tree, path: Path) -> Machine:
     recording = RecordingTree(tree)
     machine = read_machine(recording)
     model = json.dumps({"format": _FORMAT, "machine": to_document(machine)})
-    with tarfile.open(path, "w:gz") as archive:
+    path, stream = (to, None) if isinstance(to, Path) else (None, to)
+    with tarfile.open(path, "w:gz", fileobj=stream) as archive:
         _add_file(archive, _MODEL, model)
         recorded = recording.recorded()
         for name, text in sorted(recorded.files.items()):
