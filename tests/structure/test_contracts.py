@@ -61,6 +61,7 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         # Parts of plugins: the daemon needs none of them, nor does the stub.
         ("daemon.run", "sdk.store"),
         ("stub.serve", "sdk.settings"),
+        ("cli.status", "kubectl.daemons"),
     ),
     FLOORS: (("app.requests.chain", "app.running.delivery"),),
     "The wire is sans-I/O": (("nri_proto.mux", "asyncio"),),
@@ -117,6 +118,11 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "The server of the webhook has no client, and knows neither NRI nor the host's"
     " parts": (("webhook.server", "agent.api.client"),),
     "Reviews of the webhook are sans-I/O": (("webhook.review", "socket"),),
+    "The kubectl plugin stands alone": (
+        ("kubectl.main", "values.errors"),
+        ("kubectl.gather", "control.client"),
+        ("kubectl.pieces", "msgspec"),
+    ),
     "The API client stands alone": (("agent.api.client", "log"),),
     "The list/watch machine is sans-I/O": (("agent.api.watch", "time"),),
 }

@@ -1,0 +1,110 @@
+"""Queries daemons: one on the user's terminal, or all of them side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from nri_resmgr.kubectl.client import NAME, Kubectl
+from nri_resmgr.kubectl.daemons import Daemon
+from nri_resmgr.kubectl.errors import KubectlFailed, PluginError
+
+# Each is a process and a connection; the API server serves hundreds.
+_AT_A_TIME: Final = 8
+
+
+@dataclass(frozen=True)
+class Query:
+    """A command of ``nri-resmgr`` that queries the daemon.
+
+    Attributes:
+        words: The command and its arguments.
+        is_json: Whether it prints JSON documents.
+        any_node: Whether it is answered if one of many nodes answers.
+    """
+
+    words: tuple[str, ...]
+    is_json: bool = False
+    any_node: bool = False
+
+
+def ask(kubectl: Kubectl, daemon: Daemon, query: Query) -> int:
+    """Run a query on the user's terminal, if there is one; return its exit status.
+
+    Raises:
+        NoKubectl: kubectl cannot be run.
+    """
+    # Then Ctrl-C ends the command there, too, and it knows the width of the lines.
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return kubectl.pass_through(*_words(daemon, query, terminal=terminal))
+
+
+def ask_all(
+    kubectl: Kubectl, daemons: Mapping[str, Daemon | PluginError], query: Query
+) -> int:
+    """Print the answers of all nodes, in the order of *daemons*.
+
+    Returns:
+        0, or the exit status of the first node that failed.
+    """
+    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+        answers = list(pool.map(partial(_answer, kubectl, query), daemons.items()))
+    for answer in answers:
+        if isinstance(answer, str):
+            print(answer, end="")
+    failed = {
+        node: answer
+        for node, answer in zip(daemons, answers, strict=True)
+        if isinstance(answer, PluginError)
+    }
+    if query.any_node and len(failed) < len(answers):
+        return 0
+    for node, error in failed.items():
+        print(f"{NAME}: node {node}: {error}", file=sys.stderr)
+    return next((error.status for error in failed.values()), 0)
+
+
+def _answer(
+    kubectl: Kubectl, query: Query, found: tuple[str, Daemon | PluginError]
+) -> str | PluginError:
+    """Return what is printed of a node, or why it has no answer."""
+    node, daemon = found
+    if isinstance(daemon, PluginError):
+        return daemon
+    try:
+        text = kubectl.output(*_words(daemon, query)).decode(errors="replace")
+        return _json_lines(node, text) if query.is_json else f"node {node}\n\n{text}\n"
+    except PluginError as error:
+        return error
+    except ValueError:
+        return KubectlFailed("the answer is not JSON")
+
+
+def _words(daemon: Daemon, query: Query, *, terminal: bool = False) -> tuple[str, ...]:
+    flags = daemon.flags("--control-socket")
+    return daemon.exec_words(*query.words, *flags, terminal=terminal)
+
+
+def _json_lines(node: str, text: str) -> str:
+    documents = ({"node": node, "answer": one} for one in documents_in(text))
+    return "".join(f"{json.dumps(one)}\n" for one in documents)
+
+
+def documents_in(text: str) -> Iterator[object]:
+    r"""Yield the JSON documents that follow each other in a text.
+
+    >>> list(documents_in('{"a": 1}\n{"b":\n 2}\n'))
+    [{'a': 1}, {'b': 2}]
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    decoder, at = json.JSONDecoder(), 0
+    while rest := text[at:].lstrip():
+        document, at = decoder.raw_decode(text, len(text) - len(rest))
+        yield document

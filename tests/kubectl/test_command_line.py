@@ -1,0 +1,92 @@
+"""What the user types, and the words that kubectl and the daemon's side get of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+import pytest
+
+from nri_resmgr.cli.main import build_parser as parser_of_nri_resmgr
+from nri_resmgr.kubectl.command_line import (
+    build_parser,
+    flags_of_kubectl,
+    parsed,
+    words_of_query,
+)
+
+
+def examples() -> Iterator[list[str]]:
+    """Yield the words of each example of the help."""
+    for line in build_parser({}).format_help().splitlines():
+        if line.startswith("  kubectl nri-resmgr "):
+            yield shlex.split(line.strip().split("  ")[0])[2:]
+
+
+@pytest.mark.parametrize(
+    "words", [pytest.param(one, id=" ".join(one)) for one in examples()]
+)
+def test_an_example_is_one_that_nri_resmgr_accepts(words: list[str]) -> None:
+    options = parsed(words, {})
+    if options.command == "gather" or "--help" in words:
+        return
+
+    names = (options.pod,) if options.command == "explain" else ()
+    there = list(words_of_query(options, *names))
+
+    # It exits where it does not know a flag.
+    assert parser_of_nri_resmgr({}, there[0]).parse_args(there)
+
+
+def test_there_is_an_example_of_each_command() -> None:
+    assert {words[0] for words in examples()} == {
+        *("status", "explain", "top", "events", "gather"),
+    }
+
+
+def test_flags_are_handed_on() -> None:
+    words = "events --node a -f --since 3 -o json --context here --as me -- --more x"
+
+    options = parsed(words.split(), {})
+
+    assert flags_of_kubectl(options) == ("--context=here", "--as=me")
+    assert words_of_query(options) == (
+        *("events", "--follow", "--output=json", "--since=3", "--more", "x"),
+    )
+
+
+def test_the_environment_names_the_namespace_of_the_daemon() -> None:
+    environment = {"NRI_RESMGR_DAEMON_NAMESPACE": "infra"}
+    words = ["status", "--all"]
+
+    assert parsed(words, {}).daemon_namespace == "kube-system"
+    assert parsed(words, environment).daemon_namespace == "infra"
+    words += ["--daemon-namespace", "other"]
+    assert parsed(words, environment).daemon_namespace == "other"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "status",
+        "status a --all",
+        "status a --node b",
+        "status --node a,spec.nodeName!=b",
+        "status web/nginx",
+        "explain --all",
+        "top --once",
+        "gather",
+        "picture a",
+        "",
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parsed(words.split(), {})
+
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.startswith("kubectl nri-resmgr")
+    assert said.count("\n") == 1
