@@ -96,7 +96,7 @@ _NAMED: Final = (
         rf"""(?P<head>(?P<name>{_NAME})\\*["']?[ \t]*(?:=|:(?![ \t]*{{))[ \t]*)
         {_VALUE}"""
     ),
-    _pattern(rf"(?P<head>(?<!\S)--?[\w-]*?(?P<name>{_NAME})[ \t]+)(?!-){_VALUE}"),
+    _pattern(rf"(?P<head>(?<!\S)--?[\w.-]*?(?P<name>{_NAME})[ \t]+)(?!-){_VALUE}"),
 )
 
 

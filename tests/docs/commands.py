@@ -23,7 +23,7 @@ def command_line(_: str) -> str:
 
 def _overview(parser: argparse.ArgumentParser) -> Iterator[str]:
     rows = []
-    for group in _subparsers(parser):
+    for group in subparsers(parser):
         for choice in group._choices_actions:  # noqa: SLF001 - argparse shows help in no other way
             text = escaped(_expanded(choice.help or "", None))
             rows.append((f"[`{choice.dest}`](#{choice.dest})", text))
@@ -50,10 +50,11 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[tuple[str, ...]]:
         default = _default(action)
         # The default has a separate column.
         text = _VARIABLE.sub("", text).removesuffix(f" ({default.strip('`')})")
-        yield _spelled(action), code(variable), default, escaped(text)
+        yield spelled(action), code(variable), default, escaped(text)
 
 
-def _spelled(action: argparse.Action) -> str:
+def spelled(action: argparse.Action) -> str:
+    """Write an argument as it is typed, with a word for its value."""
     if not action.option_strings:
         return code(escaped(str(action.metavar or action.dest)))
     takes = action.nargs != 0
@@ -79,9 +80,10 @@ def _prose(text: str) -> str:
     return " ".join(text.split())
 
 
-def _subparsers(
+def subparsers(
     parser: argparse.ArgumentParser,
 ) -> Iterator[argparse._SubParsersAction[argparse.ArgumentParser]]:
+    """Yield the groups of commands that a parser has."""
     for action in parser._actions:  # noqa: SLF001 - as above
         if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
             yield action
@@ -90,7 +92,7 @@ def _subparsers(
 def _commands(
     parser: argparse.ArgumentParser, before: str = ""
 ) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    for group in _subparsers(parser):
+    for group in subparsers(parser):
         for name, one in group.choices.items():
             yield f"{before}{name}", one
             yield from _commands(one, f"{before}{name} ")

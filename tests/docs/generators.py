@@ -11,6 +11,7 @@ from tests.docs.annotations import annotation_keys, obeyed_keys
 from tests.docs.chart import chart_values
 from tests.docs.commands import command_line
 from tests.docs.event_kinds import event_kinds
+from tests.docs.kubectl import kubectl_plugin
 from tests.docs.log_events import log_events
 from tests.docs.metrics import agent_metrics, metrics, webhook_metrics
 from tests.docs.options import options
@@ -36,6 +37,7 @@ GENERATORS: Final[Mapping[str, Generator]] = {
     "command line": command_line,
     "criteria": criteria,
     "event kinds": event_kinds,
+    "kubectl plugin": kubectl_plugin,
     "log events": log_events,
     "metrics": metrics,
     "metrics of the agent": agent_metrics,

@@ -36,7 +36,8 @@ def write_double(path: Path, real: Path, folders: Path) -> None:
         path: Of the program, whose name is ``kubectl``.
         real: The real kubectl.
         folders: A file of JSON: the folders of daemons by ``NAMESPACE/POD``, each with
-            ``run/control.sock``, ``host`` and ``log``. It is read at each run.
+            ``run/control.sock``, ``host`` and ``log``. It is read at each run. The
+            words of the last exec are in ``exec`` there.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     text = _PROGRAM.format(
@@ -63,6 +64,7 @@ def play(words: Sequence[str], real: str, folders: str) -> int:
         sys.stdout.write(Path(folder, "log").read_text())
         return 0
     assert _after(words, "--container") == "nri-resmgr"
+    Path(folder, "exec").write_text(json.dumps(words))
     program, *inner = words[words.index("--") + 1 :]
     assert program == "nri-resmgr"
     status = subprocess.run(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import os
+import pty
 import subprocess
+import sys
 import tarfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any, Final
 import attrs
 import msgspec
 import pytest
+import yaml
 
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.host.machine.discovery import read_machine
@@ -24,7 +28,7 @@ from nri_resmgr.values import QosClass
 from tests.daemon.daemon_process import RunningDaemon
 from tests.daemon.test_control import at_work
 from tests.deploy.kubectl import MANIFESTS, of_kind, rendered
-from tests.kubectl.built import built, run
+from tests.kubectl.built import ROOT, built, run
 from tests.kubernetes.accounts import Account
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.exec_double import write_double
@@ -121,13 +125,40 @@ class Cluster:
     ) -> subprocess.CompletedProcess[str]:
         """Run the plugin as a user does, with all pods in one namespace."""
         self._write_daemons()
-        env = {
+        env = self._environment(kubeconfig or self.kubeconfig)
+        return run(self.program, *words, env=env, cwd=self.folder)
+
+    def run_on_terminal(self, *words: str) -> tuple[int, str]:
+        """Run the plugin on a terminal; return its status, and what is shown there."""
+        ours, its = pty.openpty()
+        with subprocess.Popen(
+            [sys.executable, "-I", "-S", self.program, *words],
+            env=self._environment(self.kubeconfig),
+            stdin=its,
+            stdout=its,
+            stderr=its,
+        ) as started:
+            os.close(its)
+            shown = b""
+            with contextlib.suppress(OSError):  # once nothing has it open any more
+                while read := os.read(ours, 65536):
+                    shown += read
+            os.close(ours)
+        return started.returncode, shown.decode()
+
+    def exec_words(self) -> list[str]:
+        """Return the words of the last exec that was played."""
+        [folder] = self.daemons.values()
+        found: list[str] = json.loads(Path(folder, "exec").read_text())
+        return found
+
+    def _environment(self, kubeconfig: Path) -> dict[str, str]:
+        return {
             "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}",
-            "KUBECONFIG": str(kubeconfig or self.kubeconfig),
+            "KUBECONFIG": str(kubeconfig),
             "NRI_RESMGR_DAEMON_NAMESPACE": self.namespace,
             "HOME": str(self.folder),
         }
-        return run(self.program, *words, env=env, cwd=self.folder)
 
     def _set_status(self, name: str, status: Mapping[str, Any]) -> None:
         path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/status"
@@ -201,6 +232,23 @@ async def test_every_command_finds_the_daemon_of_a_pod_or_node(
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("nri-resmgr: ")
     assert wrong.stderr.count("\n") == 1
+
+
+async def test_on_a_terminal_the_command_there_has_a_terminal_as_well(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    node = cluster.node("one")
+    async with at_work(tmp_path):
+        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+        words = ("status", "--node", node)
+        status, shown = await asyncio.to_thread(cluster.run_on_terminal, *words)
+        on_terminal = cluster.exec_words()
+        piped = await asyncio.to_thread(cluster.run, *words)
+
+    assert (status, piped.returncode) == (0, 0)
+    assert "TopologyAwarePolicy" in shown
+    assert {"--stdin", "--tty"} <= set(on_terminal)
+    assert not {"--stdin", "--tty"} & set(cluster.exec_words())
 
 
 async def test_all_nodes_are_queried_and_those_without_daemon_are_named(
@@ -366,9 +414,22 @@ def test_without_kubectl_or_cluster_it_says_so(cluster: Cluster) -> None:
     assert nowhere.stderr.count("\n") == 1
 
 
+def rules_in_docs(kind: str) -> list[Any]:
+    """Return the rules of the role that the page suggests."""
+    page = (ROOT / "docs" / "kubectl.md").read_text()
+    _, _, block = page.partition("```yaml\n")
+    documents = yaml.safe_load_all(block.partition("```")[0])
+    [rules] = [one["rules"] for one in documents if one["kind"] == kind]
+    return list(rules)
+
+
 async def test_a_bundle_has_all_of_a_node_and_no_secret(
-    cluster: Cluster, tmp_path: Path, our_kinds: None
+    cluster: Cluster, account: Account, tmp_path: Path, our_kinds: None
 ) -> None:
+    # With the rights that the page names, and no others.
+    account.allow(*rules_in_docs("Role"))
+    account.allow(*rules_in_docs("ClusterRole"), cluster=True)
+    kubeconfig = account.kubeconfig(tmp_path / "user.yaml")
     node, ours = cluster.node("one"), cluster.namespace
     metadata = {"name": "nri-resmgr"}
     config = f"kind: TopologyAwarePolicy\npassword: {PASSWORD}\n"
@@ -399,8 +460,8 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
         with (tmp_path / "log").open("a") as log:
             log.write(f"2026-11-30 sent to https://me:{PASSWORD}@example.com\n")
         words = ("gather", "shop", "-n", ours, "-o", "bundle.tar.gz")
-        done = await asyncio.to_thread(cluster.run, *words)
-        again = await asyncio.to_thread(cluster.run, *words)
+        done = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
+        again = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         machine = read_machine(HostTree(tmp_path / "host"))
 
     assert done.returncode == 0, done.stderr
@@ -410,6 +471,7 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
     about = json.loads(files["about.json"])
     # The cluster has no report of this node, as no agent runs.
     assert set(about["missing"]) == {f"nodes/{node}/report.json"}
+    assert f'"{node}" not found' in done.stderr
     assert done.stderr.count("\n") == 1
     assert set(about["files"]) == set(files) - {"about.json"}
     of_node = {
