@@ -11,7 +11,7 @@ from typing import Final
 
 from nri_resmgr.cli.amounts import cpus_text, duration_text, size_text
 from nri_resmgr.cli.events import event_line
-from nri_resmgr.cli.flags import Parser, add_client_flags
+from nri_resmgr.cli.flags import Parser, add_client_flags, add_picture_flag
 from nri_resmgr.cli.render_status import verified_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client, QueryRefused
@@ -28,6 +28,8 @@ examples:
   nri-resmgr explain shop/web/nginx        one container of it
   nri-resmgr explain web/nginx -o json     the same, for programs
   nri-resmgr explain 3f2a                  by the beginning of an id
+  nri-resmgr explain web --picture web.svg
+                                           the pools considered, and the chosen one
 """
 
 
@@ -54,6 +56,7 @@ def add_arguments(parser: Parser) -> None:
         help="[NAMESPACE/]POD[/CONTAINER], parts of these names, or the beginning of "
         "an id",
     )
+    add_picture_flag(parser, "the CPUs and the pools that were considered")
     add_client_flags(parser)
 
 
@@ -63,8 +66,17 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         NoPodName: The argument has too many parts, or empty ones.
         QueryRefused: No container matches, or several pods do.
+        NotWritten: The picture cannot be written.
     """
-    answer = _query(Client(options.control_socket), options.name)
+    client = Client(options.control_socket)
+    answer = _query(client, options.name)
+    if options.picture:
+        # Late: without a picture the machine and its model are not needed.
+        from nri_resmgr.cli.picture_file import write_picture
+        from nri_resmgr.cli.pictures_of_daemon import picture_of_explanation
+
+        state, machine = client.get("/v1/state"), client.get("/v1/topology")
+        write_picture(picture_of_explanation(answer, state, machine), options.picture)
     if options.output == "json":
         print(printable_json(json.dumps(answer, indent=2)))
     else:
@@ -99,12 +111,13 @@ def render_explanation(explanation: JsonObject) -> str:
     parts += ["\n".join(_claimed(one)) for one in explanation["claimed"]]
     parts += ["\n".join(_reservation(one)) for one in explanation["reservations"]]
     if explanation["refusals"]:
-        lines = (f"  {_refusal(row)}" for row in explanation["refusals"])
+        lines = (f"  {refusal_text(row)}" for row in explanation["refusals"])
         parts.append("\n".join(("recently refused:", *lines)))
     return "\n\n".join(parts)
 
 
-def _refusal(row: JsonObject) -> str:
+def refusal_text(row: JsonObject) -> str:
+    """Return an event of a refusal as a line, with how often it happened."""
     times = f" ({row['times']} times)" if row["times"] > 1 else ""
     return f"{event_line(row)}{times}"
 

@@ -18,6 +18,12 @@ _BAD_INPUT: Final = 2  # the exit status
 
 _DAY: Final = 86_400  # seconds
 
+PICTURE: Final = "--picture"
+"""The flag for a picture beside the answer."""
+
+PAGE_SUFFIX: Final = ".html"
+_SUFFIXES: Final = (".svg", PAGE_SUFFIX)
+
 _FORMAT: Final = "output format, default %(default)s"
 _NONE: Final[Mapping[str, str]] = {}
 
@@ -93,6 +99,19 @@ def add_output(parser: Parser, *forms: str, help_text: str = _FORMAT) -> None:
     """Add ``-o``, the output format; the first one is the default."""
     parser.add_argument(
         "-o", "--output", choices=forms, default=forms[0], help=help_text
+    )
+
+
+def add_picture_flag(parser: Parser, what: str) -> None:
+    """Add the flag for a picture beside the answer; *what* is drawn.
+
+    Clients have it: who writes the picture is imported where one is asked for only.
+    """
+    parser.add_argument(
+        PICTURE,
+        type=_picture,
+        metavar="FILE",
+        help=f"file to draw {what} in, .svg or .html",
     )
 
 
@@ -206,6 +225,15 @@ def seconds(text: str) -> float:
     if value != 0 and not 1 <= value <= _DAY:
         raise argparse.ArgumentTypeError(f"{text!r}: 0, or 1 to {_DAY} seconds")
     return value
+
+
+def _picture(text: str) -> str:
+    if not text.endswith(_SUFFIXES):
+        expected = " or ".join(_SUFFIXES)
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: expected a name that ends in {expected}"
+        )
+    return text
 
 
 def inner_path(text: str) -> str:

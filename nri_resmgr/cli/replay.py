@@ -16,6 +16,7 @@ from google.protobuf.json_format import MessageToDict
 
 from nri_resmgr.cli.chosen_machine import named_machine, readable
 from nri_resmgr.cli.flags import Parser, add_output
+from nri_resmgr.cli.picture_file import write_file
 from nri_resmgr.cli.tables import format_changes
 from nri_resmgr.host.bounded import RECORDING, read_lines
 from nri_resmgr.host.text_file import read_text_file
@@ -37,6 +38,8 @@ from nri_resmgr.scenario.compare import REFUSED
 from nri_resmgr.scenario.differences import Outcome, Replacements
 from nri_resmgr.scenario.manifests import BadFile
 from nri_resmgr.scenario.replay import Replay
+from nri_resmgr.scenario.timeline import Timeline
+from nri_resmgr.scenario.trace_events import trace_text
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
@@ -48,6 +51,7 @@ examples:
   nri-resmgr replay today.rec                              what this version changes
   nri-resmgr replay today.rec --config-file new.yaml       what another document changes
   nri-resmgr replay today.rec --show                       print its messages
+  nri-resmgr replay today.rec --timeline trace.json        to open in ui.perfetto.dev
 
 exit status: 0 nothing differs; 1 something differs, or failed; 2 bad input
 """
@@ -56,6 +60,7 @@ exit status: 0 nothing differs; 1 something differs, or failed; 2 bad input
 FORMAT: Final = 1
 
 _HEADER: Final = ("after", "container", "what", "recorded", "now")
+_TIMELINE: Final = "--timeline"
 _SECOND: Final = 1_000_000_000
 
 
@@ -79,10 +84,17 @@ def add_arguments(parser: Parser) -> None:
         help="another machine: a synthetic one, or a file of `topology dump`; default "
         "is the recorded one",
     )
-    parser.add_argument(
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument(
         "--show",
         action="store_true",
         help="print the recorded messages and decisions, and exit",
+    )
+    ways.add_argument(
+        _TIMELINE,
+        metavar="FILE",
+        help="file to write the replayed placements in, as a trace for Perfetto and "
+        "Chrome",
     )
     add_output(parser, "table", "json")
 
@@ -102,8 +114,11 @@ def run(options: argparse.Namespace) -> int:
         return 0
     # Warnings of the replay were logged then, or are among the differences.
     configure_logging("error", LogFormat.TEXT)
-    replay = Replay(recording.header, recording.entries, _replacements(options))
+    header, timeline = recording.header, Timeline() if options.timeline else None
+    replay = Replay(header, recording.entries, _replacements(options), timeline)
     outcome = asyncio.run(replay.run())
+    if timeline is not None:
+        write_file(_TIMELINE, options.timeline, trace_text(timeline, header.time))
     print(show_outcome(recording, outcome, options.output))
     return int(bool(outcome.differences))
 

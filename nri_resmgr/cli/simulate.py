@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
-from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
+from nri_resmgr.cli.flags import (
+    Parser,
+    add_host_flags,
+    add_output,
+    add_picture_flag,
+)
+from nri_resmgr.cli.picture_file import write_picture
 from nri_resmgr.cli.progress import Progress, standard_error
 from nri_resmgr.cli.render_findings import show_changes, show_findings
 from nri_resmgr.cli.workload_files import read_texts
@@ -16,10 +21,10 @@ from nri_resmgr.host.text_file import read_text_file
 from nri_resmgr.host.tree import HostTree, Tree
 from nri_resmgr.log.levels import levels
 from nri_resmgr.log.output import LogFormat, configure_logging
-from nri_resmgr.scenario.findings import Findings, findings_of
+from nri_resmgr.scenario.findings import findings_of
 from nri_resmgr.scenario.manifests import BadFile, read_workloads
 from nri_resmgr.scenario.node import InProcessNode
-from nri_resmgr.scenario.picture import picture_html, picture_svg
+from nri_resmgr.scenario.picture import picture_of
 from nri_resmgr.scenario.play import Player
 from nri_resmgr.scenario.steps import Scenario
 from nri_resmgr.topology import Machine
@@ -31,6 +36,7 @@ examples:
   nri-resmgr simulate --topology node7.tgz deployment.yaml  a dump of another one
   nri-resmgr simulate --config-file a.yaml --against b.yaml pods.yaml
   nri-resmgr simulate --picture node.svg pods.yaml          this machine, as a picture
+  nri-resmgr simulate --against b.yaml --picture both.html pods.yaml
   nri-resmgr simulate --topology node7.tgz manifests/ extra.yaml
   helm template my-chart | nri-resmgr simulate --topology node7.tgz --fail-on-refused -
 
@@ -42,18 +48,6 @@ exit status: 0 done, also if containers were refused; 1 the two configurations o
 """
 
 _FORMATS: Final = "output format, default %(default)s; wide has a line for each replica"
-_SUFFIXES: Final = (".svg", ".html")
-
-
-@dataclass(eq=False)
-class NoPicture(InputError):
-    """A picture cannot be written."""
-
-    path: Path
-    why: str
-
-    def __str__(self) -> str:
-        return f"--picture {self.path}: {self.why}"
 
 
 def add_arguments(parser: Parser) -> None:
@@ -89,12 +83,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="another configuration; show only what differs with it",
     )
-    parser.add_argument(
-        "--picture",
-        type=Path,
-        metavar="FILE",
-        help="file to draw the machine in, .svg or .html",
-    )
+    add_picture_flag(parser, "the machine, before and after with --against,")
     parser.add_argument(
         "--fail-on-refused",
         action="store_true",
@@ -105,9 +94,6 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play the workload, with one or two configurations, and print the result."""
-    if options.picture and options.picture.suffix not in _SUFFIXES:
-        expected = " or ".join(_SUFFIXES)
-        raise NoPicture(options.picture, f"expected a name that ends in {expected}")
     # The tables show the decisions; only warnings, as of the configuration, are new.
     configure_logging("warning", LogFormat.TEXT)
     levels.set("app.observing.refusal_log", "error")
@@ -127,7 +113,7 @@ def run(options: argparse.Namespace) -> int:
             for file in files
         )
     if options.picture:
-        _draw(found, options.picture)
+        write_picture(picture_of(found, *others), options.picture)
     is_refused = any(one.refusals for one in (found, *others))
     status = int(options.fail_on_refused and is_refused)
     if not others:
@@ -152,11 +138,3 @@ def _played(
         raise BadFile(str(config_file or "the scenario"), mistake) from None
     Player(node, progress.advance).play(scenario)
     return node
-
-
-def _draw(found: Findings, path: Path) -> None:
-    draw = picture_html if path.suffix == ".html" else picture_svg
-    try:
-        path.write_text(draw(found), encoding="utf-8")
-    except OSError as error:
-        raise NoPicture(path, (error.strerror or str(error)).lower()) from None

@@ -14,10 +14,17 @@ from typing import Final
 import yaml
 
 from nri_resmgr.cli.chosen_machine import readable, this_machine
-from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
+from nri_resmgr.cli.flags import (
+    Parser,
+    add_host_flags,
+    add_output,
+    add_picture_flag,
+)
+from nri_resmgr.cli.picture_file import write_picture
 from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.pictures.values import Picture, Plan
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.document import to_document
 from nri_resmgr.topology.synthetic import parse_spec
@@ -32,6 +39,7 @@ _EXAMPLES: Final = """\
 examples:
   nri-resmgr topology                            this machine, as a tree
   nri-resmgr topology -o json                    for programs
+  nri-resmgr topology --picture node.svg         as a picture, too
   nri-resmgr topology dump node7.tgz             capture it, such as for a bug report
   nri-resmgr topology --load node7.tgz           show a captured one
   nri-resmgr topology --machine 2s2n8c2t sysfs /tmp/host
@@ -75,6 +83,7 @@ def add_arguments(parser: Parser) -> None:
     source.add_argument(
         "--load", type=Path, metavar="FILE", help="an archive of `topology dump`"
     )
+    add_picture_flag(parser, "the machine")
     add_output(parser, "tree", "json", "yaml")
     parser.set_defaults(action=show)
     actions = parser.add_subparsers(title="other actions", metavar="[ACTION]")
@@ -102,6 +111,8 @@ def add_arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Show the machine, or write it."""
     options.action(options)
+    if options.picture:
+        write_picture(_picture(_machine(options)), options.picture)
     return 0
 
 
@@ -145,6 +156,12 @@ def sysfs(options: argparse.Namespace) -> None:
     except OSError as error:
         raise CannotWrite(options.folder, error.strerror or str(error)) from None
     print(f"{options.folder}: a host root with the sysfs files of the machine")
+
+
+def _picture(machine: Machine) -> Picture:
+    parts = [f"{count_text(len(machine.online), 'CPU')} online"]
+    parts += [f"offline {machine.offline}"] if machine.offline else []
+    return Picture(", ".join(parts), (Plan(machine),))
 
 
 def _machine(options: argparse.Namespace) -> Machine:

@@ -51,6 +51,11 @@ class Clock:
         self.pass_until(self.now + NANOSECONDS)
         return self.now
 
+    @property
+    def next_due(self) -> int | None:
+        """The time of the next timer; None if there is none."""
+        return min(self._due.values(), default=None)
+
     def pass_until(self, then: int) -> None:
         """Advance to a time; timers fire in order, each at its time."""
         while due := [(at, n) for n, at in enumerate(self._due.values()) if at <= then]:

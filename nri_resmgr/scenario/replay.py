@@ -40,6 +40,7 @@ from nri_resmgr.scenario.sent_values import (
     containers_in,
     sent_values_in,
 )
+from nri_resmgr.scenario.timeline import Timeline
 from nri_resmgr.values import ResmgrError
 
 # Events without a request: no reply carries their updates.
@@ -50,6 +51,12 @@ class Replay:
     """Replays a recording once.
 
     It needs all entries at once: hints and answers are used before their time.
+
+    Args:
+        header: That of the recording.
+        entries: Its entries.
+        replacements: Parts that replace those of the recording.
+        timeline: Takes where containers are at each time, if given.
     """
 
     def __init__(
@@ -57,8 +64,10 @@ class Replay:
         header: Header,
         entries: Sequence[Entry],
         replacements: Replacements = AS_RECORDED,
+        timeline: Timeline | None = None,
     ) -> None:
         self._entries = entries
+        self._timeline = timeline
         self._replacements = replacements
         self._differences = Differences()
         self._requests = self._decisions = 0
@@ -92,13 +101,30 @@ class Replay:
         if self._replacements.document is not None:
             self._plugin.configure(self._replacements.document)
         for entry in self._entries:
-            self._plugin.clock.pass_until(entry.time)
-            await self._plugin.settle()
+            await self._pass_until(entry.time)
             self._take(entry)
             await self._plugin.settle()
+            self._note_places()
         self._report_suspects(())
+        if self._timeline is not None:
+            self._timeline.finish(self._plugin.clock.now)
         found = tuple(self._differences.found)
         return Outcome(self._requests, self._decisions, found)
+
+    async def _pass_until(self, time: int) -> None:
+        clock = self._plugin.clock
+        if self._timeline is not None:  # which has the times of timers, too
+            while (due := clock.next_due) is not None and due < time:
+                clock.pass_until(due)
+                await self._plugin.settle()
+                self._note_places()
+        clock.pass_until(time)
+        await self._plugin.settle()
+        self._note_places()
+
+    def _note_places(self) -> None:
+        if self._timeline is not None:
+            self._plugin.add_to(self._timeline)
 
     def _take(self, entry: Entry) -> None:
         if not isinstance(entry, Decided):

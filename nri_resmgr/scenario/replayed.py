@@ -25,6 +25,7 @@ from nri_resmgr.policy.events import Event
 from nri_resmgr.policy.ledger import KnowsContainers
 from nri_resmgr.recordings.entries import Answered, Header
 from nri_resmgr.scenario.clock import Clock
+from nri_resmgr.scenario.timeline import Timeline, places_of
 from nri_resmgr.stub.errors import CallFailed, UnsolicitedUpdatesUnsafe
 from nri_resmgr.stub.handlers import Handlers
 from nri_resmgr.stub.model import Container
@@ -84,6 +85,7 @@ class ReplayedPlugin(DecisionObserver):
         self._runtime = RuntimeInfo()
         self._policy: ResourcePolicy | None = None
         self._handlers: Handlers | None = None
+        self._noted: KnowsContainers | None = None
 
     @property
     def policy(self) -> ResourcePolicy:
@@ -113,6 +115,15 @@ class ReplayedPlugin(DecisionObserver):
         )
         self._policy.use_update_sender(UpdateSender(self))
         self._handlers = Handlers.of(self._policy)
+
+    def add_to(self, timeline: Timeline) -> None:
+        """Note where all containers are now; nothing before a policy is there."""
+        policy = self._policy
+        if policy is None or policy.state is self._noted:
+            return
+        self._noted = policy.state
+        timeline.know(policy.host_machine)
+        timeline.note(self.clock.now, places_of(policy.policy, policy.state))
 
     def restore(self, text: str) -> None:
         """Restore the checkpoint of an earlier process; ignore an invalid one."""

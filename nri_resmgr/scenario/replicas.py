@@ -45,6 +45,14 @@ class Group(msgspec.Struct, Generic[ResultT], frozen=True):
         """The first of the results."""
         return self.members[0]
 
+    @property
+    def whole_title(self) -> str:
+        """The title with the numbers of all replicas, however many they are."""
+        if len(self.members) == 1:
+            return self.title
+        stem, _, container = _parts(self.first.title)
+        return f"{stem}-[{_numbers(self.members)}]{container}"
+
 
 def grouped(
     found: Iterable[ResultT], key: Callable[[ResultT], Hashable]
@@ -54,24 +62,27 @@ def grouped(
     Groups are in the order of their first members. Results of different steps are never
     in one: a step has one template.
     """
-    groups: dict[Hashable, list[tuple[int, ResultT]]] = {}
+    groups: dict[Hashable, list[ResultT]] = {}
     for one in found:
-        stem, number, container = _parts(one.title)
+        stem, _, container = _parts(one.title)
         same = one.step, stem, container, key(one)
-        groups.setdefault(same, []).append((number, one))
+        groups.setdefault(same, []).append(one)
     return tuple(map(_group, groups.values()))
 
 
-def _group(numbered: list[tuple[int, ResultT]]) -> Group[ResultT]:
-    members = tuple(one for _, one in numbered)
+def _group(members: list[ResultT]) -> Group[ResultT]:
     title = members[0].title
     if len(members) > 1:
         stem, _, container = _parts(title)
-        numbers = str(CpuSet.from_iterable(number for number, _ in numbered))
+        numbers = _numbers(members)
         title = f"{stem}-[{_cut(numbers)}]{container}"
         if len(numbers) > _MOST_LETTERS:
             title = f"{title} ({len(members)})"
-    return Group(title, members)
+    return Group(title, tuple(members))
+
+
+def _numbers(members: Iterable[OfStep]) -> str:
+    return str(CpuSet.from_iterable(_parts(one.title)[1] for one in members))
 
 
 def _parts(title: str) -> tuple[str, int, str]:

@@ -7,12 +7,15 @@ import json
 import pytest
 
 from nri_resmgr.cli.render_findings import show_changes, show_findings
+from nri_resmgr.pictures.svg import picture_svg
 from nri_resmgr.scenario.findings import Findings, findings_of
 from nri_resmgr.scenario.manifests import read_workload
 from nri_resmgr.scenario.node import InProcessNode
-from nri_resmgr.scenario.picture import picture_svg
+from nri_resmgr.scenario.picture import picture_of
 from nri_resmgr.scenario.play import Player
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import CpuSet
+from tests.pictures.seen import seen
 from tests.policy.stories import KINDS
 
 MACHINE = "2s1n4c2t"
@@ -116,12 +119,15 @@ def test_changed_refusals_of_replicas_are_one_sentence() -> None:
 
 
 def test_replicas_have_one_colour_and_one_line_in_the_picture() -> None:
-    drawn = picture_svg(found(WEB % (9, "requests: {cpu: 100m}"), machine="1s1n4c1t"))
+    nine = found(WEB % (9, "requests: {cpu: 100m}"), machine="1s1n4c1t")
+    drawn = seen(picture_svg(picture_of(nine)))
 
-    assert drawn.count("(Burstable, asks for 100m)") == 1
-    assert "CPU 1: default/web-[0-8]/app<" in drawn
-    assert drawn.count('<rect class="fill"') == 1 + 3  # the legend, and CPUs 1 to 3
-    assert "<title>TopologyAwarePolicy: 9 containers</title>" in drawn
+    (line,) = drawn.words("holder")
+    title = "default/web-[0-8]/app"
+    assert line.startswith(f"{title}  (Burstable, asks for 100m)")
+    assert drawn.cpus["cpu1"].title == f"CPU 1: {title}"
+    assert drawn.cpus_in(drawn.colour_of(title)) == CpuSet.parse("1-3")
+    assert drawn.title == "TopologyAwarePolicy: 9 containers"
 
 
 def test_estimated_memory_is_marked_with_the_reason() -> None:

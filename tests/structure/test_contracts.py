@@ -40,7 +40,7 @@ TYPES: Final[Mapping[str, type[Contract]]] = {
 
 LAYERS: Final = "Layers: imports point downwards only"
 FLOORS: Final = "App: five floors"
-PURE: Final = "Policy, classes, topology, runtimes, spool and values are pure"
+PURE: Final = "Policy, classes, pictures, topology, runtimes, spool and values are pure"
 INDEPENDENT: Final = "Policies do not know each other"
 NO_FILES: Final = "App, checkpoints, kinds, configuration and schemas open no files"
 NRI: Final = "Only packages and modules named here know NRI"
@@ -62,6 +62,8 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("daemon.run", "sdk.store"),
         ("stub.serve", "sdk.settings"),
         ("cli.status", "kubectl.daemons"),
+        # Clients draw answers with it, and import nothing of a policy.
+        ("pictures.svg", "policy.views"),
     ),
     FLOORS: (("app.requests.chain", "app.running.delivery"),),
     "The wire is sans-I/O": (("nri_proto.mux", "asyncio"),),
@@ -73,6 +75,7 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("policy.static.place", "os"),
         ("policy.events", "log"),
         ("classes.blockio", "pathlib"),
+        ("pictures.svg", "pathlib"),
     ),
     INDEPENDENT: (
         ("policy.balloons.policy", "policy.topology_aware.place"),
