@@ -7,16 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
 from nri_resmgr.host.machine.discovery import read_machine
-from nri_resmgr.host.machine.dump import load_dump
+from nri_resmgr.host.machine.dump import load_dump, write_dump
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.topology.document import from_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
+from nri_resmgr.values import CpuSet
+from tests.pictures.seen import seen
 
 pytestmark = pytest.mark.process
 
@@ -137,3 +140,23 @@ def test_a_closed_pipe_is_not_an_error() -> None:
         process.stdout.close()
 
         assert (first, process.stderr.read()) == ("cores:\n", "")
+
+
+def test_a_picture_has_the_machine_and_its_isolated_cpus(tmp_path: Path) -> None:
+    machine = msgspec.structs.replace(
+        parse_spec("2s2n4c2t offline=3"), isolated=CpuSet.parse("4-5")
+    )
+    dump, picture = tmp_path / "machine.tgz", tmp_path / "machine.svg"
+    write_dump(sysfs_files(machine), dump)
+
+    shown = topology("--load", dump, "--picture", picture)
+
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith("machine: 31 CPUs online")
+    found = seen(picture.read_text())
+    assert found.title == "31 CPUs online, offline 3"
+    assert found.cpus_with("free") == machine.online
+    assert found.cpus_with("isolated") == CpuSet.parse("4-5")
+    assert [one for one in found.words("label") if one.startswith("node 0")] == [
+        "node 0, 16Gi dram"
+    ]
