@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from nri_resmgr.cli.amounts import cpus_text
 from nri_resmgr.cli.explain import refusal_text
@@ -21,6 +22,8 @@ from nri_resmgr.topology.document import from_document
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
+
+_BETTER: Final = "better than those below because "
 
 
 def picture_of_state(state: JsonObject, topology: JsonObject) -> Picture:
@@ -137,23 +140,24 @@ def _alone(title: str, cpus: str, words: str) -> Holder:
 
 def _pools(one: JsonObject, place: int, cpus_of: dict[str, CpuSet]) -> PoolList:
     """Describe the pools that rank best now, and the one that the container is in."""
-    own = one["container"]["pool"]
+    own, ranked = one["container"]["pool"], one["candidates"]
     shown = [
         ShownPool(
             name=found["pool"],
             cpus=cpus_of.get(found["pool"], NO_CPUS),
-            words=f"better than those below because {found['sentence']}",
+            # That of the last one says why there are no others.
+            words=f"{_BETTER if found is not ranked[-1] else ''}{found['sentence']}",
             details=", ".join(
                 f"{score['criterion']} {score['value']}" for score in found["scores"]
             ),
             is_chosen=found["pool"] == own,
         )
-        for found in one["candidates"]
+        for found in ranked
     ]
     if own and not any(pool.is_chosen for pool in shown):
         shown.append(ShownPool(own, cpus_of.get(own, NO_CPUS), is_chosen=True))
     heading = f"pools for {one['title']}, if it were placed now, best first"
-    if not one["candidates"]:
+    if not ranked:
         heading = f"pool of {one['title']}"
     return PoolList(heading, place, tuple(shown))
 

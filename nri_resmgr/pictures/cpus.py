@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Final, TypeAlias
 
 from nri_resmgr.pictures.floorplan import TILE
@@ -51,12 +52,18 @@ class Cpus:
     def definitions(self) -> Iterator[str]:
         """Yield the stripes of each set of holders of some CPU."""
         for mix, number in self._mixes.items():
-            width = TILE / len(mix)
-            stripes = (
-                f'<rect class="fill" x="{place * width:g}" width="{width:g}" '
-                f'height="{TILE}" style="fill: {self.colour(holder)}"/>'
-                for place, holder in enumerate(mix)
-            )
+            # Neighbours that are grey are one stripe, which has no seams.
+            runs = [
+                (colour, len(list(same)))
+                for colour, same in groupby(map(self.colour, mix))
+            ]
+            width, x, stripes = TILE / len(mix), 0.0, []
+            for colour, count in runs:
+                stripes.append(
+                    f'<rect class="fill" x="{x:g}" width="{count * width:g}" '
+                    f'height="{TILE}" style="fill: {colour}"/>'
+                )
+                x += count * width
             yield f'<g id="mix{number}">{"".join(stripes)}</g>'
 
     def colour(self, holder: int) -> str:

@@ -175,7 +175,9 @@ def test_the_pools_considered_are_shown_and_the_chosen_one_is_outlined() -> None
         "1. NUMA node #1 (chosen): CPUs 4-7; better than those below because "
         "fewer memory nodes are needed"
     )
-    assert [line.split(":")[0] for line in found.words("pool")] == ["2. socket #0"]
+    assert found.words("pool") == [
+        "2. socket #0: CPUs 0-7; the others had not enough free CPU"
+    ]
     assert found.cpus_with("chosen") == CpuSet.parse("4-7")
     assert found.cpus_in(found.colour_of("shop/own/main")) == CpuSet.parse("4-5")
     assert found.cpus["cpu1"].title == "CPU 1: shop/mixed/main"

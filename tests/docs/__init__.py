@@ -4,4 +4,6 @@ A table stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``, and *N
 a generator of `generators`. Where a column is prose that the code does not have, the
 generator keeps the cells that are there; a new row has an empty one, and the test that
 compares asks for its text.
+
+The pictures in ``docs/pictures`` are drawn by `pictures`, of what the pages show.
 """

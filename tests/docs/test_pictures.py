@@ -1,0 +1,32 @@
+"""The pictures of the pages are those that are drawn now, and pages show them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.generators import PAGES
+from tests.docs.pictures import PICTURES
+from tests.pictures.seen import seen
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
+def test_a_picture_is_as_drawn(path: Path) -> None:
+    drawn, kept = PICTURES[path](), path.read_text(encoding="utf-8")
+
+    assert seen(kept) == seen(drawn), f"run `make docs`: {path.name} is out of date"
+    assert kept == drawn
+
+
+def test_each_picture_is_on_a_page_and_each_page_has_its_pictures() -> None:
+    shown = {
+        PAGES / name
+        for page in PAGES.glob("*.md")
+        for name in re.findall(
+            r"!\[[^\]]+\]\(([^):]+\.svg)\)", page.read_text(encoding="utf-8")
+        )
+    }
+
+    assert shown == set(PICTURES) == set(PAGES.glob("pictures/*"))
