@@ -121,7 +121,7 @@ quality: setup ## measure where policies place containers; write docs/placement-
 bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
 	@$(BIN)/python -m tests.benchmarks.paired $(BASE)
 
-docs: crds ## regenerate the tables of docs/ that come from the code, and the schemas
+docs: crds ## regenerate the tables and pictures of docs/ that come from the code, and the schemas
 	@$(BIN)/python -m tests.docs
 
 crds: setup ## regenerate deploy/crds and docs/schema from the readers of documents

@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
     answer = _query(client, options.name)
     if options.picture:
         # Late: without a picture the machine and its model are not needed.
-        from nri_resmgr.cli.picture_file import write_picture
+        from nri_resmgr.cli.output_files import write_picture
         from nri_resmgr.cli.pictures_of_daemon import picture_of_explanation
 
         state, machine = client.get("/v1/state"), client.get("/v1/topology")

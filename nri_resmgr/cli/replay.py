@@ -16,7 +16,7 @@ from google.protobuf.json_format import MessageToDict
 
 from nri_resmgr.cli.chosen_machine import named_machine, readable
 from nri_resmgr.cli.flags import Parser, add_output
-from nri_resmgr.cli.picture_file import write_file
+from nri_resmgr.cli.output_files import write_file
 from nri_resmgr.cli.tables import format_changes
 from nri_resmgr.host.bounded import RECORDING, read_lines
 from nri_resmgr.host.text_file import read_text_file

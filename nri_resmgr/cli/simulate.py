@@ -13,7 +13,7 @@ from nri_resmgr.cli.flags import (
     add_output,
     add_picture_flag,
 )
-from nri_resmgr.cli.picture_file import write_picture
+from nri_resmgr.cli.output_files import write_picture
 from nri_resmgr.cli.progress import Progress, standard_error
 from nri_resmgr.cli.render_findings import show_changes, show_findings
 from nri_resmgr.cli.workload_files import read_texts

@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     state = client.get("/v1/state")
     if options.picture:
         # Late: without a picture the machine and its model are not needed.
-        from nri_resmgr.cli.picture_file import write_picture
+        from nri_resmgr.cli.output_files import write_picture
         from nri_resmgr.cli.pictures_of_daemon import picture_of_state
 
         picture = picture_of_state(state, client.get("/v1/topology"))

@@ -20,7 +20,7 @@ from nri_resmgr.cli.flags import (
     add_output,
     add_picture_flag,
 )
-from nri_resmgr.cli.picture_file import write_picture
+from nri_resmgr.cli.output_files import write_picture
 from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
 from nri_resmgr.host.machine.sysfs_writer import sysfs_files, write_tree
 from nri_resmgr.host.tree import HostTree, Tree

@@ -214,16 +214,31 @@ def test_nodes_cpus_and_shared_cpus_have_names() -> None:
 
 
 def test_who_stays_keeps_the_track_also_beside_who_comes() -> None:
-    machine, shared = parse_spec("1s1n4c1t"), QosClass.BURSTABLE
+    machine = parse_spec("1s1n4c1t")
     wide, narrow = (CpuSet.parse(text) for text in ("0-3", "0-2"))
-    first = {key: Place(key, shared, wide) for key in "bc"}
-    second = {key: Place(key, shared, narrow) for key in "abc"}
-    trace = History(machine, (first, second)).trace()
+    moments = [
+        {key: Place(key, QosClass.BURSTABLE, cpus) for key in present}
+        for present, cpus in (("bc", wide), ("abc", narrow), ("ac", wide))
+    ]
+    trace = History(machine, tuple(moments)).trace()
 
     tracks: dict[str, set[tuple[int, int]]] = {}
     for one in trace.slices():
         tracks.setdefault(one.container, set()).add(one.track)
     assert [len(tracks[key]) for key in "abc"] == [1, 1, 1]
+    assert list(trace.arrows()) == []
+
+
+def test_of_several_places_at_one_time_the_last_counts() -> None:
+    timeline = Timeline()
+    timeline.know(parse_spec("1s1n4c1t"))
+    for number in range(3):
+        cpu = CpuSet.of(number)
+        timeline.note(BEGAN, {"a": Place("a", QosClass.GUARANTEED, cpu, cpu)})
+    timeline.finish(BEGAN + STEP)
+    trace = Trace.of("".join(trace_text(timeline, BEGAN)))
+
+    assert [one.here for one in trace.slices()] == ["2"]
     assert list(trace.arrows()) == []
 
 
