@@ -189,7 +189,7 @@ def test_changes_of_other_plugins_are_logged(
         start(containerd, {"ulimits.noderesource.dev/container.app": text})
 
     lines = [line for line in log.read_text().splitlines() if "request.changed" in line]
-    limit = {"type": "RLIMIT_NOFILE", "hard": "2000", "soft": "1000"}
+    limit = {"type": "RLIMIT_NOFILE", "hard": 2000, "soft": 1000}
     assert len(lines) == 1
     assert f"after={[limit]} before=[] between='00 and 99'" in lines[0]
     assert "container=default/web/app field=rlimits method=CreateContainer" in lines[0]
