@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import linecache
 import traceback
 from collections.abc import Callable
@@ -56,6 +57,10 @@ def of_an_error(_: Pod, __: Container) -> None:
     [][WRONG]  # its line
 
 
+def of_a_library(_: Pod, __: Container) -> None:
+    json.loads("{")  # its line
+
+
 @pytest.mark.parametrize(
     ("handler", "frames"),
     [
@@ -65,6 +70,11 @@ def of_an_error(_: Pod, __: Container) -> None:
         pytest.param(of_the_result, None, id="the wrong result"),
         pytest.param(of_a_field, None, id="a wrong type in a value"),
         pytest.param(of_an_error, ["of_an_error"], id="an error of its own"),
+        pytest.param(
+            of_a_library,
+            ["of_a_library", "loads", "decode", "raw_decode"],
+            id="an error of a library, whose frames are shown as well",
+        ),
     ],
 )
 async def test_an_error_is_logged_with_the_authors_line(
