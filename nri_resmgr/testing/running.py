@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
@@ -16,6 +16,13 @@ from nri_resmgr.stub.session import StubOptions
 from nri_resmgr.stub.stub import Stub
 from nri_resmgr.stub.transport import SocketPath
 from nri_resmgr.testing.runtime import Runtime
+
+_STDERR: Final = 2
+
+# As launched plugins have at the end of their runtime.
+_GRACE: Final = 5.0  # seconds
+
+_NONE: Final[Mapping[str, str]] = {}
 
 
 @dataclass(eq=False)
@@ -117,6 +124,8 @@ async def plugin_process(
     *command: str,
     identity: str = "10-plugin",
     within: float = 10.0,
+    environment: Mapping[str, str] = _NONE,
+    shows_output: bool = False,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
     """Run a plugin program that connects to the runtime's socket.
 
@@ -128,9 +137,13 @@ async def plugin_process(
         command: The program and its arguments.
         identity: ``NN-name`` to register with.
         within: Seconds until it has to be synchronized.
+        environment: Further variables.
+        shows_output: Whether its output goes to standard error of this process, and is
+            no part of `PluginEnded`.
 
     Yields:
-        The process, after the plugin was synchronized. SIGTERM ends it afterwards.
+        The process, after the plugin was synchronized. SIGTERM ends it afterwards, or
+        SIGKILL after five seconds.
 
     Raises:
         PluginEnded: The program ended before.
@@ -141,23 +154,28 @@ async def plugin_process(
         *command,
         env={
             **os.environ,
+            **environment,
             NAME_VARIABLE: registered.name,
             INDEX_VARIABLE: registered.index,
         },
         stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
+        stdout=_STDERR if shows_output else asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
     output = asyncio.create_task(process.communicate())
     try:
         await _first(output, runtime.synchronized(identity, within))
         if process.returncode is not None:
-            text = output.result()[0].decode(errors="replace").strip()
+            text = (output.result()[0] or b"").decode(errors="replace").strip()
             raise PluginEnded(process.returncode, text)
         yield process
     finally:
         if process.returncode is None:
             process.terminate()
+        # A handler that hangs has the program ignore SIGTERM.
+        await asyncio.wait({output}, timeout=_GRACE)
+        if not output.done():
+            process.kill()
         await output
 
 

@@ -101,3 +101,31 @@ async def test_a_process_that_ends_early_reports_why(tmp_path: Path) -> None:
                 pass
 
     assert str(ended.value) == "the plugin ended with status 3: 10 is lost"
+
+
+async def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
+    ignoring = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+    command = (sys.executable, "-c", f"{ignoring}{PROGRAM}")
+    async with Runtime(tmp_path) as runtime:
+        path = str(runtime.socket_path)
+        async with plugin_process(runtime, *command, path, identity="10-py") as process:
+            pass
+
+    assert process.returncode == -9
+
+
+async def test_a_process_gets_variables_and_its_output_is_passed_on(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    async with Runtime(tmp_path) as runtime:
+        with pytest.raises(PluginEnded) as ended:
+            async with plugin_process(
+                runtime,
+                *("/bin/sh", "-c", "echo $WORD; echo $NRI_PLUGIN_NAME >&2; exit 3"),
+                environment={"WORD": "hello"},
+                shows_output=True,
+            ):
+                pass
+
+    assert (ended.value.exit_status, ended.value.output) == (3, "")
+    assert tuple(capfd.readouterr()) == ("", "hello\nplugin\n")
