@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from nri_resmgr.cli.amounts import size_text
+from nri_resmgr.cli.render_workload import workload_document, workload_sections
 from nri_resmgr.cli.tables import format_changes, format_table
 from nri_resmgr.policy.views import PoolUse
 from nri_resmgr.scenario.compare import REFUSED, FindingChange, changes_between
@@ -19,7 +20,7 @@ from nri_resmgr.scenario.findings import (
 )
 from nri_resmgr.scenario.node import RefusedRequest
 from nri_resmgr.scenario.replicas import Group, OfStep, grouped
-from nri_resmgr.scenario.steps import ByShape, Scenario
+from nri_resmgr.scenario.steps import Scenario
 from nri_resmgr.values import format_cpus
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject, to_plain
@@ -49,10 +50,10 @@ def show_findings(
     with a row for each, or ``json``.
     """
     if output == "json":
-        document = {**_findings_document(found), **_workload_document(workload)}
+        document = {**_findings_document(found), **workload_document(workload)}
         return printable_json(json.dumps(document, indent=2))
     sections = _sections(found, by_replica=output == "wide")
-    return "\n\n".join((*sections, *_workload(workload)))
+    return "\n\n".join((*sections, *workload_sections(workload)))
 
 
 def show_changes(
@@ -62,20 +63,12 @@ def show_changes(
     changes = changes_between(first, second)
     if output == "json":
         document = {"format": FORMAT, "changes": to_plain(changes)}
-        document |= _workload_document(workload)
+        document |= workload_document(workload)
         return printable_json(json.dumps(document, indent=2)), bool(changes)
     groups = _each(changes) if output == "wide" else grouped(changes, _same_change)
     rows = map(_change, groups)
     table = format_changes(_CHANGES, rows, REFUSED) if changes else "no difference"
-    return "\n\n".join((table, *_workload(workload))), bool(changes)
-
-
-def _workload_document(workload: Scenario) -> JsonObject:
-    return {
-        "left_out": to_plain(workload.left_out),
-        "skipped": to_plain(workload.skipped),
-        "by_shape": to_plain(workload.by_shape),
-    }
+    return "\n\n".join((table, *workload_sections(workload))), bool(changes)
 
 
 def _findings_document(found: Findings) -> JsonObject:
@@ -154,30 +147,6 @@ def _notes(placed: Sequence[PlacedContainer]) -> Iterator[str]:
     if groups := grouped(shared, lambda one: one.why_shared):
         rows = (printable(f"  {one.title}: {one.first.why_shared}") for one in groups)
         yield "\n".join(("Guaranteed, but without exclusive CPUs", *rows))
-
-
-def _workload(workload: Scenario) -> Iterator[str]:
-    """Yield how the objects of manifests were read."""
-    if workload.by_shape:
-        rows = (printable(f"  {_shape(one)}") for one in workload.by_shape)
-        yield "\n".join(("pod templates found by their shape", *rows))
-    if workload.left_out:
-        rows = (printable(f"  {one}: {one.why}") for one in workload.left_out)
-        yield "\n".join(("left out", *rows))
-    if workload.skipped:
-        kinds: dict[str, list[str]] = {}
-        for one in workload.skipped:
-            kinds.setdefault(one.why, []).append(f"{one.number} {one.kind}")
-        rows = (printable(f"  {', '.join(of)}: {why}") for why, of in kinds.items())
-        yield "\n".join(("skipped", *rows))
-
-
-def _shape(one: ByShape) -> str:
-    pods = ", ".join(
-        f"{part} {count_text(count, 'pod')}".lstrip()
-        for part, count in one.pods.items()
-    )
-    return f"{one.kind} {one.title} ({one.api}): {pods}"
 
 
 def _placement(group: Group[PlacedContainer]) -> Sequence[str]:
