@@ -91,6 +91,8 @@ COMMANDS: Final = (
     Command("convert", "convert other managers' configurations to ours", "convert"),
     Command("simulate", "show where a workload's containers would run", "simulate"),
     Command("replay", "repeat the decisions of a recording", "replay"),
+    Command("try", "show what a plugin does to the pods of manifests", "try_plugin"),
+    Command("inspect", "show what the runtime's plugins change, live", "inspect_chain"),
     Command("plugin", "run a shipped plugin, or one of your own", "plugin"),
     Command(
         "new-plugin", "make a folder for a plugin of your own", "new_plugin.command"

@@ -69,6 +69,22 @@ print(*({left_out!r} & sys.modules.keys()))
             },
             id="the daemon imports nothing that only some flag or document needs",
         ),
+        pytest.param(
+            "nri_resmgr.cli.inspect_chain",
+            {
+                *("nri_resmgr.app", "nri_resmgr.policy", "nri_resmgr.scenario"),
+                *("nri_resmgr.testing", "nri_resmgr.daemon.run", "yaml"),
+            },
+            id="an inspection of plugins imports no policy, and no test runtime",
+        ),
+        pytest.param(
+            "nri_resmgr.cli.try_plugin",
+            {
+                *("nri_resmgr.app", "nri_resmgr.daemon.run"),
+                *("nri_resmgr.policy.topology_aware", "nri_resmgr.policy.balloons"),
+            },
+            id="a trial of a plugin imports no policy, and not the daemon",
+        ),
     ],
 )
 def test_a_start_imports_little(module: str, left_out: set[str]) -> None:

@@ -44,7 +44,7 @@ PURE: Final = "Policy, classes, pictures, topology, runtimes, spool and values a
 INDEPENDENT: Final = "Policies do not know each other"
 NO_FILES: Final = "App, checkpoints, kinds, configuration and schemas open no files"
 NRI: Final = "Only packages and modules named here know NRI"
-DEMO: Final = "Only the demo and pytest's fixtures need the fake runtime"
+DEMO: Final = "Only the demo, trials and pytest's fixtures need the fake runtime"
 
 # By contract: modules, and what each must not import. Names are those below
 # `nri_resmgr`, where it has them.
@@ -106,6 +106,7 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("control.routes", "testing.runtime"),
         ("recordings.recorder", "testing.tape"),
         ("cli.run", "testing"),
+        ("cli.inspect_chain", "testing.runtime"),
     ),
     "Stub, host and configuration do not know policies": (
         ("stub.model", "policy.events"),
