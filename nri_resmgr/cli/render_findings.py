@@ -50,7 +50,7 @@ def show_findings(
     with a row for each, or ``json``.
     """
     if output == "json":
-        document = {**_findings_document(found), **workload_document(workload)}
+        document = {**findings_document(found), **workload_document(workload)}
         return printable_json(json.dumps(document, indent=2))
     sections = _sections(found, by_replica=output == "wide")
     return "\n\n".join((*sections, *workload_sections(workload)))
@@ -65,13 +65,19 @@ def show_changes(
         document = {"format": FORMAT, "changes": to_plain(changes)}
         document |= workload_document(workload)
         return printable_json(json.dumps(document, indent=2)), bool(changes)
-    groups = _each(changes) if output == "wide" else grouped(changes, _same_change)
-    rows = map(_change, groups)
-    table = format_changes(_CHANGES, rows, REFUSED) if changes else "no difference"
+    table = "no difference"
+    if changes:
+        table = show_change_rows(changes, by_replica=output == "wide")
     return "\n\n".join((table, *workload_sections(workload))), bool(changes)
 
 
-def _findings_document(found: Findings) -> JsonObject:
+def show_change_rows(changes: Sequence[FindingChange], *, by_replica: bool) -> str:
+    """Format differences as a table, and refusals below."""
+    groups = _each(changes) if by_replica else grouped(changes, _same_change)
+    return format_changes(_CHANGES, map(_change, groups), REFUSED)
+
+
+def findings_document(found: Findings) -> JsonObject:
     """Return findings as dictionaries, lists, texts and numbers.
 
     CPUs and nodes are in the kernel's list format, CPU amounts in thousandths, memory
@@ -104,19 +110,26 @@ def _largest_of(pool: PoolUse) -> int:
 
 def _sections(found: Findings, *, by_replica: bool) -> Iterator[str]:
     yield f"{found.kind} on {count_text(len(found.machine.online), 'CPU')}"
-    placed, refused = found.placements, found.refusals
+    placed = found.placements
     if placed:
         rows = _each(placed) if by_replica else group_placements(placed)
         yield format_table(_PLACEMENTS, map(_placement, rows))
         yield from _notes(placed)
-    if refused:
-        groups = _each(refused) if by_replica else group_refusals(refused)
-        yield "\n".join(("refused", *(f"  {_sentence(one)}" for one in groups)))
+    if found.refusals:
+        sentences = refusal_sentences(found.refusals, by_replica=by_replica)
+        yield "\n".join(("refused", *(f"  {one}" for one in sentences)))
     if found.pools:  # else no amounts are accounted for
         yield format_table(_POOLS, (_pool(one) for one in found.pools))
         yield "\n".join(_headroom(found))
     if scattered := tuple(_scattered(found, by_replica=by_replica)):
         yield "\n".join(scattered)
+
+
+def refusal_sentences(
+    refused: Sequence[RefusedRequest], *, by_replica: bool
+) -> Iterator[str]:
+    """Yield refusals, those of replicas with equal reasons as one."""
+    return map(_sentence, _each(refused) if by_replica else group_refusals(refused))
 
 
 def _each(found: Iterable[ResultT]) -> tuple[Group[ResultT], ...]:

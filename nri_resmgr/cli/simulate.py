@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -14,20 +15,17 @@ from nri_resmgr.cli.flags import (
     add_picture_flag,
 )
 from nri_resmgr.cli.output_files import write_picture
+from nri_resmgr.cli.played import configurations, played
 from nri_resmgr.cli.progress import Progress, standard_error
 from nri_resmgr.cli.render_findings import show_changes, show_findings
+from nri_resmgr.cli.simulate_cluster import simulate_cluster
 from nri_resmgr.cli.workload_files import read_texts
-from nri_resmgr.host.text_file import read_text_file
-from nri_resmgr.host.tree import HostTree, Tree
+from nri_resmgr.host.tree import HostTree
 from nri_resmgr.log.levels import levels
 from nri_resmgr.log.output import LogFormat, configure_logging
 from nri_resmgr.scenario.findings import findings_of
-from nri_resmgr.scenario.manifests import BadFile, read_workloads
-from nri_resmgr.scenario.node import InProcessNode
+from nri_resmgr.scenario.manifests import read_workloads
 from nri_resmgr.scenario.picture import picture_of
-from nri_resmgr.scenario.play import Player
-from nri_resmgr.scenario.steps import Scenario
-from nri_resmgr.topology import Machine
 from nri_resmgr.values import InputError
 
 _EXAMPLES: Final = """\
@@ -38,6 +36,7 @@ examples:
   nri-resmgr simulate --picture node.svg pods.yaml          this machine, as a picture
   nri-resmgr simulate --against b.yaml --picture both.html pods.yaml
   nri-resmgr simulate --topology node7.tgz manifests/ extra.yaml
+  nri-resmgr simulate --cluster nodes/ deployment.yaml      a rollout, node by node
   helm template my-chart | nri-resmgr simulate --topology node7.tgz --fail-on-refused -
 
 WORKLOAD is a scenario, Kubernetes manifests, a folder of these, or - for standard
@@ -50,19 +49,36 @@ exit status: 0 done, also if containers were refused; 1 the two configurations o
 _FORMATS: Final = "output format, default %(default)s; wide has a line for each replica"
 
 
+@dataclass(eq=False)
+class BadFlags(InputError):
+    """Arguments do not go together."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = (
-        "Place a workload by the real policy, on this machine or on a synthetic one. "
-        "Show the placements, what is refused, and the headroom."
+        "Place a workload by the real policy, on this machine, on another one or on "
+        "the nodes of a cluster. Show placements, what is refused, and the headroom."
     )
     parser.epilog = _EXAMPLES
     parser.add_argument(
         "workloads",
         type=Path,
-        nargs="+",
+        nargs="*",
         metavar="WORKLOAD",
         help="a scenario, or manifests: files, folders, and - for standard input",
+    )
+    parser.add_argument(
+        "--cluster",
+        type=Path,
+        metavar="FOLDER",
+        help="dumps of nodes, NODE.tgz, and manifests of their pods; roll WORKLOAD, if "
+        "given, out to the nodes, and show each",
     )
     parser.add_argument(
         "--topology",
@@ -94,22 +110,34 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Play the workload, with one or two configurations, and print the result."""
+    _check(options)
     # The tables show the decisions; only warnings, as of the configuration, are new.
     configure_logging("warning", LogFormat.TEXT)
     levels.set("app.observing.refusal_log", "error")
+    return (_simulate if options.cluster is None else simulate_cluster)(options)
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.cluster is None and not options.workloads:
+        raise BadFlags("WORKLOAD is missing; see nri-resmgr simulate --help")
+    if options.cluster is not None and options.topology:
+        raise BadFlags("--topology: the folder of --cluster has the machines")
+    if options.cluster is not None and options.picture:
+        raise BadFlags("--picture draws one machine, and --cluster has several")
+
+
+def _simulate(options: argparse.Namespace) -> int:
     scenario = read_workloads(*read_texts(options.workloads))
     spec = options.topology or scenario.machine
     machine = named_machine(spec) if spec else this_machine(options)
     # A synthetic machine has no cgroups, unless their folder is named besides.
     has_host = not spec or options.host_root != "/"
     tree = HostTree(options.host_root) if has_host else None
-    files = [options.config_file]
-    if options.against:
-        files.append(options.against)
+    files = configurations(options)
     total = len(files) * scenario.pods
     with Progress(standard_error(), total, "pods simulated") as progress:
         found, *others = (
-            findings_of(_played(machine, scenario, file, tree, progress))
+            findings_of(played(machine, scenario, file, tree, progress))
             for file in files
         )
     if options.picture:
@@ -122,19 +150,3 @@ def run(options: argparse.Namespace) -> int:
     text, differ = show_changes(found, others[0], options.output, scenario)
     print(text)
     return int(differ) or status
-
-
-def _played(
-    machine: Machine,
-    scenario: Scenario,
-    config_file: Path | None,
-    tree: Tree | None,
-    progress: Progress,
-) -> InProcessNode:
-    document = read_text_file(config_file) if config_file else scenario.document
-    try:
-        node = InProcessNode(machine, document, tree)
-    except InputError as mistake:
-        raise BadFile(str(config_file or "the scenario"), mistake) from None
-    Player(node, progress.advance).play(scenario)
-    return node

@@ -131,6 +131,9 @@ def show(options: argparse.Namespace) -> None:
 def dump(options: argparse.Namespace) -> None:
     """Write the machine and the files it was read from to one archive."""
     if options.file == _STDOUT:
+        if sys.stdout.isatty():
+            why = "a terminal cannot take it; send it to a file"
+            raise CannotWrite(options.file, why)
         # Nothing is written before all is read: an error leaves no part of an archive.
         archive = io.BytesIO()
         write_dump(_tree(options), archive)

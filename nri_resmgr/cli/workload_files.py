@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,8 +13,8 @@ from nri_resmgr.cli.documents import name_of, read_document
 from nri_resmgr.scenario.steps import LeftOut
 from nri_resmgr.values import InputError
 
-_SUFFIXES: Final = (".yaml", ".yml", ".json")
-_EXPECTED: Final = ", ".join(_SUFFIXES[:-1]) + f" or {_SUFFIXES[-1]}"
+MANIFESTS: Final = (".yaml", ".yml", ".json")
+"""Ends of the names of manifests."""
 
 
 @dataclass(eq=False)
@@ -24,7 +24,7 @@ class NoWorkload(InputError):
     folder: Path
 
     def __str__(self) -> str:
-        return f"{self.folder}: no file in it ends in {_EXPECTED}"
+        return f"{self.folder}: no file in it ends in {_any_of(MANIFESTS)}"
 
 
 def read_texts(paths: Sequence[Path]) -> tuple[dict[str, str], tuple[LeftOut, ...]]:
@@ -45,17 +45,31 @@ def read_texts(paths: Sequence[Path]) -> tuple[dict[str, str], tuple[LeftOut, ..
         with readable(path):
             is_folder = path.is_dir()
         if is_folder:
-            inside = list(_files_below(path))
-            files = [file for file in inside if file.suffix in _SUFFIXES]
-            others = (file for file in inside if file.suffix not in _SUFFIXES)
-            left_out += (_not_read(file) for file in others)
+            inside = list(files_below(path))
+            files = [file for file in inside if file.suffix in MANIFESTS]
+            others = (file for file in inside if file.suffix not in MANIFESTS)
+            left_out += (not_read(file) for file in others)
             if not files:
                 raise NoWorkload(path)
-        texts |= {str(name_of(file)): read_document(file) for file in files}
+        texts |= read_all(files)
     return texts, tuple(left_out)
 
 
-def _files_below(folder: Path) -> Iterator[Path]:
+def read_all(files: Iterable[Path]) -> dict[str, str]:
+    """Read files; return the texts by their names.
+
+    Raises:
+        UnreadableFile: One cannot be read.
+    """
+    return {str(name_of(file)): read_document(file) for file in files}
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and below, by name, but for hidden ones.
+
+    Raises:
+        UnreadableFile: A folder cannot be read.
+    """
     with readable(folder):
         found = [
             (Path(one.path), one.is_dir(follow_symlinks=False), one.is_file())
@@ -65,11 +79,16 @@ def _files_below(folder: Path) -> Iterator[Path]:
         ]
     for path, is_folder, is_file in found:
         if is_folder:
-            yield from _files_below(path)
+            yield from files_below(path)
         elif is_file:
             yield path
 
 
-def _not_read(file: Path) -> LeftOut:
-    why = f"its name does not end in {_EXPECTED}"
+def not_read(file: Path, suffixes: Sequence[str] = MANIFESTS) -> LeftOut:
+    """Name a file that is left out, since its name has no end of *suffixes*."""
+    why = f"its name does not end in {_any_of(suffixes)}"
     return LeftOut("", "", "", why, str(file), is_file=True)
+
+
+def _any_of(suffixes: Sequence[str]) -> str:
+    return ", ".join(suffixes[:-1]) + f" or {suffixes[-1]}"

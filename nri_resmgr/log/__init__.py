@@ -98,6 +98,8 @@ class Logger:
     def _write(self, method: str, event: str, fields: Mapping[str, object]) -> None:
         if line_style.source:
             fields = {"component": self._component.name, **fields}
+        if line_style.context:
+            fields = {**line_style.context, **fields}
         try:
             getattr(self._loaded(), method)(event, **fields)
         except Exception as error:  # noqa: BLE001 - see the class; an import without memory fails by any of them

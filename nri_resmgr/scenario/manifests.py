@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from nri_resmgr.config import BadSetting
-from nri_resmgr.config.syntax import parse_yaml
+from nri_resmgr.scenario.documents import documents_in
 from nri_resmgr.scenario.kinds import KINDS
 from nri_resmgr.scenario.objects import LIST, Found, objects_in
 from nri_resmgr.scenario.pod_names import OwnedPods, kept_apart
@@ -57,9 +57,9 @@ def read_workload(text: str) -> Scenario:
         BadSyntax: The text is not YAML.
         BadSetting: The first mistake, or no manifest has pods.
     """
-    parts = _documents(text)
+    parts = documents_in(text)
     if _are_manifests(parts):
-        return _workload_of(list(_found(parts)))
+        return workload_of(list(_found(parts)))
     if len(parts) > 1:
         raise BadSetting("$", "a scenario is one document, but there are several")
     return read_scenario(parts[0] if parts else None)
@@ -85,6 +85,16 @@ def read_workloads(
             scenario = read_workload(text)
         left_out = (*scenario.left_out, *unread)
         return msgspec.structs.replace(scenario, left_out=left_out)
+    return workload_of([*read_objects(texts), *unread])
+
+
+def read_objects(texts: Mapping[str, str]) -> list[Found]:
+    """Read the objects of manifests in some files.
+
+    Raises:
+        BadFile: The first mistake, with its file.
+        SameObject: Two files have the same object.
+    """
     found: list[Found] = []
     files: dict[str, str] = {}  # by the title of an object
     for file, text in texts.items():
@@ -94,7 +104,7 @@ def read_workloads(
             if (first := files.setdefault(title, file)) != file:
                 raise SameObject(title, first, file)
         found += here
-    return _workload_of([*found, *unread])
+    return found
 
 
 @contextmanager
@@ -103,18 +113,6 @@ def _in_file(file: str) -> Iterator[None]:
         yield
     except InputError as mistake:
         raise BadFile(file, mistake) from None
-
-
-def _documents(text: str) -> list[object]:
-    parts: list[list[str]] = [[]]
-    for line in text.splitlines(keepends=True):
-        if line.startswith("---") and line[3:].strip() in ("", "|", ">"):
-            parts.append([])
-        else:
-            parts[-1].append(line)
-    # Each is parsed on its own: parse_yaml limits the size of one document.
-    documents = (parse_yaml("".join(lines)) for lines in parts)
-    return [document for document in documents if document is not None]
 
 
 def _are_manifests(parts: Iterable[object]) -> bool:
@@ -127,13 +125,13 @@ def _found(parts: Iterable[object]) -> Iterator[Found]:
 
 
 def _of_several(file: str, text: str) -> Iterator[Found]:
-    parts = _documents(text)
+    parts = documents_in(text)
     if _are_manifests(parts):
         for one in _found(parts):
             is_left_out = isinstance(one, LeftOut)
             yield msgspec.structs.replace(one, file=file) if is_left_out else one
     elif any(isinstance(part, Mapping) and "story" in part for part in parts):
-        raise BadSetting("$", "a scenario has to be the only file")
+        raise BadSetting("$", "a scenario is of one node, and has to be the only file")
     else:
         yield LeftOut("", "", "", "it has no Kubernetes object", file, is_file=True)
 
@@ -142,8 +140,13 @@ def _title_of(one: Found) -> str:
     return one.title if isinstance(one, OwnedPods) and not one.is_generated else ""
 
 
-def _workload_of(found: Sequence[Found]) -> Scenario:
-    found = list(_without_owned(found))
+def workload_of(found: Sequence[Found]) -> Scenario:
+    """Return the scenario that runs all pods.
+
+    Raises:
+        BadSetting: There are none.
+    """
+    found = list(without_owned(found))
     owned = [one for one in found if isinstance(one, OwnedPods)]
     steps = tuple(kept_apart(owned))
     left_out = tuple(one for one in found if isinstance(one, LeftOut))
@@ -154,12 +157,12 @@ def _workload_of(found: Sequence[Found]) -> Scenario:
         document="",
         steps=steps,
         left_out=left_out,
-        skipped=_counted(one for one in found if isinstance(one, Skipped)),
+        skipped=counted(one for one in found if isinstance(one, Skipped)),
         by_shape=tuple(one.shape for one in owned if one.shape),
     )
 
 
-def _without_owned(found: Sequence[Found]) -> Iterator[Found]:
+def without_owned(found: Sequence[Found]) -> Iterator[Found]:
     """Skip pods and the like of objects that are read as well, as in a cluster's dump.
 
     A Deployment is read with its replicas, so that neither its ReplicaSets nor their
@@ -175,7 +178,8 @@ def _without_owned(found: Sequence[Found]) -> Iterator[Found]:
             yield one
 
 
-def _counted(found: Iterable[Skipped]) -> tuple[Skipped, ...]:
+def counted(found: Iterable[Skipped]) -> tuple[Skipped, ...]:
+    """Add up the objects of each kind that are skipped for one reason."""
     counts: Counter[tuple[str, str]] = Counter()
     for one in found:
         counts[one.why, one.kind] += one.number

@@ -27,6 +27,7 @@ from nri_resmgr.scenario.templates import FoundTemplate, templates_in
 Found: TypeAlias = OwnedPods | LeftOut | Skipped
 
 LIST: Final = "List"
+POD: Final = "Pod"
 
 _NO_PODS: Final = "no pods come of them"
 _ENDED: Final = "they have ended"
@@ -67,7 +68,7 @@ def _pods_at(place: TemplatePlace, top: Table, api: str, kind: str) -> Found:
     if place.reference and place.reference in holder.rows:
         why = f"its {place.reference} names another object"
         return LeftOut(api, kind, _title(top), why)
-    if kind == "Pod" and top.open_table("status").rows.get("phase") in _ENDS:
+    if kind == POD and top.open_table("status").rows.get("phase") in _ENDS:
         return Skipped(kind, 1, _ENDED)
     pod = holder.open_table(place.template) if place.template else holder
     key = place.replicas
@@ -132,7 +133,20 @@ def _owned(top: Table, kind: str, found: FoundTemplate) -> OwnedPods:
         _run(found, metadata, of_part),
         is_generated=not metadata.text("name", ""),
         owners=tuple(_owners(metadata)),
+        node=_node_of(top) if kind == POD else "",
+        since=_since(top) if kind == POD else "",
     )
+
+
+def _node_of(pod: Table) -> str:
+    return str(pod.open_table("spec").rows.get("nodeName") or "")
+
+
+def _since(pod: Table) -> str:
+    started = pod.open_table("status").rows.get("startTime")
+    created = pod.open_table("metadata").rows.get("creationTimestamp")
+    # Without quotes it is no text in YAML.
+    return str(started or created or "")
 
 
 def _owners(metadata: Table) -> Iterator[tuple[str, str]]:

@@ -65,13 +65,17 @@ class Player:
         self._at = ""
         self._refused: set[str] = set()
 
-    def play(self, scenario: Scenario) -> None:
+    def play(self, scenario: Scenario, first: int = 0) -> None:
         """Play all steps; see `steps`."""
-        for _ in self.steps(scenario):
+        for _ in self.steps(scenario, first):
             pass
 
-    def steps(self, scenario: Scenario) -> Iterator[int]:
+    def steps(self, scenario: Scenario, first: int = 0) -> Iterator[int]:
         """Play one step after the other; refused requests have no effect.
+
+        Args:
+            scenario: Has the steps.
+            first: The number of the first one, after those of another scenario.
 
         Yields:
             The number of the step that was played.
@@ -85,7 +89,7 @@ class Player:
                 # A pod has the annotations of all its containers from its creation.
                 known = self._annotations.setdefault(_pod_id(step), {})
                 known.update(step.row.annotations)
-        for number, step in enumerate(scenario.steps):
+        for number, step in enumerate(scenario.steps, first):
             self._at, self._node.notes.step = f"$.story[{number}]", number
             self._node.clock.tick()
             self._play(step)

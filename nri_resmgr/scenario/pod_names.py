@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, count
 
 import msgspec
@@ -19,6 +19,8 @@ class OwnedPods(msgspec.Struct, frozen=True):
         name: Of the object.
         is_generated: Whether its name is a ``generateName`` only.
         owners: Kind and name of each object that has made this one.
+        node: The node that a pod is bound to; empty for other objects.
+        since: When a pod was started, or else created, in RFC 3339; empty if unknown.
         shape: Describes an object whose templates were found by their shape; set in the
             first of its templates only.
     """
@@ -28,12 +30,19 @@ class OwnedPods(msgspec.Struct, frozen=True):
     pods: RunPods
     is_generated: bool = False
     owners: tuple[tuple[str, str], ...] = ()
+    node: str = ""
+    since: str = ""
     shape: ByShape | None = None
 
     @property
     def title(self) -> str:
         """Kind, namespace and name of the object."""
         return f"{self.kind} {self.pods.namespace}/{self.name}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the pods."""
+        return next(iter(self.pods.containers.values())).pod_labels or {}
 
 
 def kept_apart(found: Iterable[OwnedPods]) -> Iterator[RunPods]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -84,6 +86,31 @@ def test_a_made_up_machine_and_a_dump_can_be_dumped(tmp_path: Path) -> None:
 
     assert (first.stderr, second.stderr) == ("", "")
     assert load_dump(made_up) == load_dump(again) == read_machine(TREE)
+
+
+def test_a_dump_goes_to_standard_output(tmp_path: Path) -> None:
+    command = (sys.executable, "-m", "nri_resmgr", "topology", "--machine", SPEC)
+    path = tmp_path / "machine.tgz"
+    done = subprocess.run((*command, "dump", "-"), check=False, capture_output=True)
+    path.write_bytes(done.stdout)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert load_dump(path) == read_machine(TREE)
+
+
+def test_a_terminal_gets_no_dump() -> None:
+    command = (sys.executable, "-m", "nri_resmgr", "topology", "--machine", SPEC)
+    ours, theirs = pty.openpty()
+    done = subprocess.run(
+        (*command, "dump", "-"), check=False, stdout=theirs, stderr=subprocess.PIPE
+    )
+    os.close(theirs)
+    os.close(ours)
+
+    assert done.returncode == 1
+    assert done.stderr == (
+        b"nri-resmgr: cannot write -: a terminal cannot take it; send it to a file\n"
+    )
 
 
 def test_two_sources_of_a_machine_are_rejected() -> None:

@@ -49,7 +49,7 @@ def test_the_page_has_every_step_and_every_key() -> None:
 
 def test_the_page_shows_the_printed_output() -> None:
     workload, document = blocks(SIMULATE, "yaml")
-    shown, changed = blocks(SIMULATE, "text")
+    shown, changed, _ = blocks(SIMULATE, "text")  # the last one: test_cluster.py
     first = simulated(workload, "2s2n2c2t")
     second = simulated(workload, "2s2n2c2t", document)
 

@@ -96,7 +96,7 @@ def all_of(terminal: int) -> Iterator[str]:
     [
         pytest.param(
             {"a.yaml": "story: []", "b.yaml": pod("b")},
-            "%s/a.yaml: $: a scenario has to be the only file",
+            "%s/a.yaml: $: a scenario is of one node, and has to be the only file",
             id="a scenario beside manifests",
         ),
         pytest.param(
