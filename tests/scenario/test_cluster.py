@@ -99,6 +99,7 @@ def test_pods_of_a_stateful_set_keep_their_names() -> None:
     ("owner", "labels"),
     [
         pytest.param("ReplicaSet web-blue", {}, id="a ReplicaSet of its own"),
+        pytest.param("ReplicaSet web", {}, id="a ReplicaSet of the same name"),
         pytest.param(
             "ReplicaSet web-blue-5d4", {"pod-template-hash": "5d4"}, id="of web-blue"
         ),

@@ -74,6 +74,20 @@ def test_pods_spread_over_the_nodes_in_turn() -> None:
     ]
 
 
+def test_the_steps_of_a_node_go_on_with_the_templates() -> None:
+    node = played("a", "1s1n8c1t", template("old", 1))
+
+    dealt([template("one", 1, replicas=2), template("two", 1)], [node])
+
+    steps = {one.title: one.step for one in findings_of(node.node).placements}
+    assert steps == {
+        "default/old/c0": 0,
+        "default/one-0/c0": 1,
+        "default/one-1/c0": 1,
+        "default/two/c0": 2,
+    }
+
+
 def test_a_full_node_is_passed_over() -> None:
     nodes = [played("full", "1s1n2c1t", template("old", 1)), played("free", "1s1n8c1t")]
 
