@@ -62,16 +62,6 @@ def test_a_dump_loads_anywhere(tmp_path: Path) -> None:
     assert dumped.stdout == f"{dump}: 32 CPUs, 4 nodes\n"
 
 
-def test_a_dump_goes_to_standard_output(tmp_path: Path) -> None:
-    dump = tmp_path / "machine.tgz"
-    command = (sys.executable, "-m", "nri_resmgr", "topology", "--machine", SPEC)
-    done = subprocess.run((*command, "dump", "-"), check=True, capture_output=True)
-    dump.write_bytes(done.stdout)
-
-    assert done.stderr == b""
-    assert load_dump(dump) == read_machine(TREE)
-
-
 def test_a_dump_that_cannot_be_made_writes_nothing(tmp_path: Path) -> None:
     done = topology("--host-root", tmp_path, "dump", "-")
 
