@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,13 @@ from nri_resmgr.app.configuration.fitting import fitted, left_out
 from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
 from nri_resmgr.cli.documents import add_files, name_of, read_document
-from nri_resmgr.cli.flags import Parser, add_host_flags, add_output
+from nri_resmgr.cli.flags import Parser, add_host_flags
+from nri_resmgr.cli.output import (
+    add_output,
+    is_document,
+    own_document,
+    print_document,
+)
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.config.errors import (
@@ -38,7 +43,7 @@ from nri_resmgr.kubelet.sockets import (
 from nri_resmgr.policies import find_kind, read_config
 from nri_resmgr.policy.views import PoolUse, ViewedPolicy
 from nri_resmgr.topology import Machine
-from nri_resmgr.values.printable import printable, printable_json
+from nri_resmgr.values.printable import printable
 from nri_resmgr.values.shorten import shortened
 
 _BAD_INPUT: Final = 2  # the exit status
@@ -82,7 +87,7 @@ def add_arguments(parser: Parser) -> None:
         help="root directory of this machine's kubelet, whose socket "
         f"pod-resources/kubelet.sock `podresourceapi:` needs ({DEFAULT_KUBELET_DIR})",
     )
-    add_output(parser, "table", "json")
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -97,7 +102,12 @@ def run(options: argparse.Namespace) -> int:
         no_devices = partial(why_no_devices, kubelet)
     texts = map(_read, options.files)
     found = [check(file, text, machine, tree, no_devices) for file, text in texts]
-    print((show_as_json if options.output == "json" else show_as_text)(found))
+    if is_document(options.output):
+        documents = [_as_data(one) for one in found]
+        results = own_document("CheckResults", {"documents": documents})
+        print_document(results, options.output)
+    else:
+        print(show_as_text(found))
     return _BAD_INPUT if any(one.mistakes for one in found) else 0
 
 
@@ -191,12 +201,6 @@ def show_as_text(found: Sequence[CheckResult]) -> str:
     lines = [printable(line) for one in found for line in _mistakes_and_warnings(one)]
     tables = [_table(one) for one in found if one.config]
     return "\n\n".join(["\n".join(lines), *tables] if lines else tables)
-
-
-def show_as_json(found: Sequence[CheckResult]) -> str:
-    """Format the results as JSON."""
-    documents = {"documents": [_as_data(one) for one in found]}
-    return printable_json(json.dumps(documents, indent=2))
 
 
 def _mistakes_and_warnings(one: CheckResult) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,14 +10,15 @@ from typing import Final
 
 from nri_resmgr.cli.amounts import cpus_text, duration_text, size_text
 from nri_resmgr.cli.events import event_line
-from nri_resmgr.cli.flags import Parser, add_client_flags, add_picture_flag
+from nri_resmgr.cli.flags import Parser, add_picture_flag
+from nri_resmgr.cli.output import add_client_flags, is_document, print_document
 from nri_resmgr.cli.render_status import verified_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.policy.overhead_name import OVERHEAD_NAME
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
-from nri_resmgr.values.printable import printable_data, printable_json
+from nri_resmgr.values.printable import printable_data
 
 _MOST_PARTS: Final = 3
 
@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> int:
 
         state, machine = client.get("/v1/state"), client.get("/v1/topology")
         write_picture(picture_of_explanation(answer, state, machine), options.picture)
-    if options.output == "json":
-        print(printable_json(json.dumps(answer, indent=2)))
+    if is_document(options.output):
+        print_document(answer, options.output)
     else:
         print(render_explanation(printable_data(answer)))
     return 0

@@ -24,7 +24,6 @@ PICTURE: Final = "--picture"
 PAGE_SUFFIX: Final = ".html"
 _SUFFIXES: Final = (".svg", PAGE_SUFFIX)
 
-_FORMAT: Final = "output format, default %(default)s"
 _NONE: Final[Mapping[str, str]] = {}
 
 # The width where stdout is no terminal, as in shutil.
@@ -40,7 +39,7 @@ class Help(argparse.HelpFormatter):
     """
 
     def __init__(self, prog: str) -> None:
-        super().__init__(prog, width=_terminal_columns() - 2)
+        super().__init__(prog, width=terminal_columns() - 2)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
@@ -95,13 +94,6 @@ class Parser(argparse.ArgumentParser):
         )
 
 
-def add_output(parser: Parser, *forms: str, help_text: str = _FORMAT) -> None:
-    """Add ``-o``, the output format; the first one is the default."""
-    parser.add_argument(
-        "-o", "--output", choices=forms, default=forms[0], help=help_text
-    )
-
-
 def add_picture_flag(parser: Parser, what: str) -> None:
     """Add the flag for a picture beside the answer; *what* is drawn.
 
@@ -113,12 +105,6 @@ def add_picture_flag(parser: Parser, what: str) -> None:
         metavar="FILE",
         help=f"file to draw {what} in, .svg or .html",
     )
-
-
-def add_client_flags(parser: Parser, help_text: str = _FORMAT) -> None:
-    """Add the flags of commands that query the daemon."""
-    add_control_flag(parser)
-    add_output(parser, "text", "json", help_text=help_text)
 
 
 def add_host_flags(parser: Parser) -> None:
@@ -199,7 +185,8 @@ def add_log_flags(parser: Parser) -> None:
 
 
 @cache
-def _terminal_columns() -> int:
+def terminal_columns() -> int:
+    """Return the width of the terminal, or of `COLUMNS`; 80 where neither is known."""
     try:
         columns = int(os.environ.get("COLUMNS", "0"))
         return columns or os.get_terminal_size(sys.stdout.fileno()).columns or _COLUMNS

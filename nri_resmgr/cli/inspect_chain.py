@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
 import time
@@ -14,8 +13,9 @@ from typing import Final
 import msgspec
 
 from nri_proto.levels import VALIDATION
-from nri_resmgr.cli.flags import Parser, add_output
+from nri_resmgr.cli.flags import Parser
 from nri_resmgr.cli.line_printer import LinePrinter
+from nri_resmgr.cli.output import add_output, each_text, is_document, own_document
 from nri_resmgr.cli.render_changes import change_text, content_text
 from nri_resmgr.control.times import time_text
 from nri_resmgr.log.output import configure_logging
@@ -40,7 +40,7 @@ from nri_resmgr.stub import (
 from nri_resmgr.stub.model import AdjustedField, FieldOwners
 from nri_resmgr.stub.transport import DEFAULT_SOCKET
 from nri_resmgr.values.documents import JsonObject, to_plain
-from nri_resmgr.values.printable import printable, printable_json
+from nri_resmgr.values.printable import printable
 
 NAME: Final = "inspect"
 FIRST, LAST = "00", "99"
@@ -97,12 +97,7 @@ def add_arguments(parser: Parser) -> None:
         help="show also which plugin has set what in a new container; validates "
         "adjustments, which needs NRI 0.10",
     )
-    add_output(
-        parser,
-        "text",
-        "json",
-        help_text="text, or a JSON object per line; default %(default)s",
-    )
+    add_output(parser, each="request")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -179,7 +174,7 @@ class Lines:
         self, printer: LinePrinter, output: str, *, only_changed: bool
     ) -> None:
         self._printer = printer
-        self._form = _json_line if output == "json" else _text_line
+        self._output = output
         self._only_changed = only_changed
         self._held: Row | None = None
         self.await_owners = False
@@ -220,7 +215,7 @@ class Lines:
         """Print the creation that was kept, if there is one."""
         row, self._held = self._held, None
         if row is not None and (row.changes or row.updates or not self._only_changed):
-            self._printer.put(self._form(row))
+            self._printer.put(_shown(row, self._output))
 
 
 class Validator(ChainSession, ConfigureHandler, ValidateContainerAdjustmentHandler):
@@ -263,11 +258,9 @@ def _name_of(field: int) -> str:
         return f"field {field}"
 
 
-def _json_line(row: Row) -> str:
-    return printable_json(json.dumps(to_plain(row), ensure_ascii=False))
-
-
-def _text_line(row: Row) -> str:
+def _shown(row: Row, output: str) -> str:
+    if is_document(output):
+        return each_text(own_document("InspectedRequest", to_plain(row)), output)
     return printable("  ".join((row.time, row.method, row.container, *_words(row))))
 
 

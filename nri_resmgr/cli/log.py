@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import Final
 
-from nri_resmgr.cli.flags import Parser, add_client_flags
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.cli.output import add_client_flags, is_document, print_document
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
 from nri_resmgr.values.documents import JsonObject
-from nri_resmgr.values.printable import printable_json
 
 _EXAMPLES: Final = """\
 examples:
@@ -49,11 +48,11 @@ def run(options: argparse.Namespace) -> int:
         for pattern in options.patterns or ("*",):
             rule = {"pattern": pattern, "level": options.level}
             answer = client.put("/v1/log", rule)
-    levels = (answer or client.get("/v1/log"))["levels"]
-    if options.output == "json":
-        print(printable_json(json.dumps(levels, indent=2)))
+    answer = answer or client.get("/v1/log")
+    if is_document(options.output):
+        print_document(answer, options.output)
     else:
-        print("\n".join(_lines(levels)))
+        print("\n".join(_lines(answer["levels"])))
     return 0
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Final
 
-from nri_resmgr.cli.flags import Parser, add_client_flags
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.cli.output import add_client_flags, is_document, print_document
 from nri_resmgr.cli.render_status import pending_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
@@ -14,7 +14,7 @@ from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.sentences import DECIDED_SENTENCES, RULE_SENTENCES
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
-from nri_resmgr.values.printable import printable_data, printable_json
+from nri_resmgr.values.printable import printable_data
 
 _EXAMPLES: Final = """\
 examples:
@@ -42,7 +42,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would move, and move nothing"
     )
-    add_client_flags(parser, "a table, or JSON; default %(default)s")
+    add_client_flags(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,8 +50,8 @@ def run(options: argparse.Namespace) -> int:
     query = {"at-most": str(options.at_most)} if options.at_most is not None else {}
     query |= {"dry-run": "1"} if options.dry_run else {}
     found = Client(options.control_socket).post("/v1/rebalance", **query)
-    if options.output == "json":
-        print(printable_json(json.dumps(found, indent=2)))
+    if is_document(options.output):
+        print_document(found, options.output)
     else:
         print(rebalanced_text(printable_data(found)))
     return 0

@@ -1,13 +1,12 @@
-"""The nodes of ``simulate --cluster``, and their differences, as tables or as JSON."""
+"""The nodes of ``simulate --cluster``, and differences, as tables or documents."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from nri_resmgr.cli.output import document_text, is_document, own_document
 from nri_resmgr.cli.render_findings import (
-    FORMAT,
     findings_document,
     refusal_sentences,
     show_change_rows,
@@ -21,7 +20,7 @@ from nri_resmgr.scenario.findings import grantable, group_placements
 from nri_resmgr.scenario.steps import Scenario
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject, to_plain
-from nri_resmgr.values.printable import printable, printable_json
+from nri_resmgr.values.printable import printable
 
 _NODES: Final = (
     *("node", "CPUs", "containers", "replaced", "refused", "could be exclusive"),
@@ -37,16 +36,15 @@ def show_cluster(found: ClusterFindings, output: str, read: Scenario) -> str:
     """Format nodes, new pods, and how the workload was read.
 
     *output* is ``table``, in which replicas with equal results are one row, ``wide``
-    with a row for each, or ``json``.
+    with a row for each, ``json`` or ``yaml``.
     """
-    if output == "json":
-        return _as_json(
-            {
-                "nodes": list(map(_node_document, found.nodes)),
-                "new": list(map(_new_document, found.new)),
-                **workload_document(read),
-            }
-        )
+    if is_document(output):
+        content = {
+            "nodes": list(map(_node_document, found.nodes)),
+            "new": list(map(_new_document, found.new)),
+            **workload_document(read),
+        }
+        return document_text(own_document("ClusterSimulation", content), output)
     sections = _sections(found, by_replica=output == "wide")
     return "\n\n".join((*sections, *workload_sections(read)))
 
@@ -63,8 +61,8 @@ def show_cluster_changes(
     granted = [[(one.title, one.granted) for one in run.new] for run in (first, second)]
     deals_differ = granted[0] != granted[1]
     differ = deals_differ or any(changes.values())
-    if output == "json":
-        document = {
+    if is_document(output):
+        content = {
             "nodes": [
                 {"node": name, "changes": to_plain(rows)}
                 for name, rows in changes.items()
@@ -75,7 +73,8 @@ def show_cluster_changes(
             ],
             **workload_document(read),
         }
-        return _as_json(document), differ
+        document = own_document("ClusterSimulationChanges", content)
+        return document_text(document, output), differ
     if not differ:
         return "\n\n".join(("no difference", *workload_sections(read))), False
     rows = [_difference(one, two, changes[one.node.name]) for one, two in pairs]
@@ -92,13 +91,7 @@ def show_cluster_changes(
     return "\n\n".join((*parts, *workload_sections(read))), True
 
 
-def _as_json(document: JsonObject) -> str:
-    return printable_json(json.dumps({"format": FORMAT, **document}, indent=2))
-
-
 def _node_document(one: NodeFindings) -> JsonObject:
-    document = findings_document(one.found)
-    del document["format"]
     return {
         "node": one.node.name,
         "cpus": str(one.found.machine.online),
@@ -106,7 +99,7 @@ def _node_document(one: NodeFindings) -> JsonObject:
         "replaced": one.node.replaced,
         "accepted": not one.refused_rollout,
         "could_be_exclusive": str(grantable(one.found.pools)),
-        **document,
+        **findings_document(one.found),
     }
 
 

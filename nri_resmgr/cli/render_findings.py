@@ -1,12 +1,12 @@
-"""The findings of ``simulate``, and differences of two, as tables or as JSON."""
+"""The findings of ``simulate``, and differences of two, as tables or documents."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from nri_resmgr.cli.amounts import size_text
+from nri_resmgr.cli.output import document_text, is_document, own_document
 from nri_resmgr.cli.render_workload import workload_document, workload_sections
 from nri_resmgr.cli.tables import format_changes, format_table
 from nri_resmgr.policy.views import PoolUse
@@ -24,10 +24,7 @@ from nri_resmgr.scenario.steps import Scenario
 from nri_resmgr.values import format_cpus
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject, to_plain
-from nri_resmgr.values.printable import printable, printable_json
-
-# Increased when a key of the JSON form is removed or changes its meaning.
-FORMAT: Final = 1
+from nri_resmgr.values.printable import printable
 
 _PLACEMENTS: Final = (
     *("container", "qos", "asks", "memory", "CPUs", "exclusive", "nodes", "pool"),
@@ -44,14 +41,14 @@ ResultT = TypeVar("ResultT", bound=OfStep)
 def show_findings(
     found: Findings, output: str, workload: Scenario = _NO_WORKLOAD
 ) -> str:
-    """Format findings, and how the workload was read, as tables or as JSON.
+    """Format findings, and how the workload was read, as tables or as a document.
 
     *output* is ``table``, in which replicas with equal results are one row, ``wide``
-    with a row for each, or ``json``.
+    with a row for each, ``json`` or ``yaml``.
     """
-    if output == "json":
-        document = {**findings_document(found), **workload_document(workload)}
-        return printable_json(json.dumps(document, indent=2))
+    if is_document(output):
+        content = {**findings_document(found), **workload_document(workload)}
+        return document_text(own_document("Simulation", content), output)
     sections = _sections(found, by_replica=output == "wide")
     return "\n\n".join((*sections, *workload_sections(workload)))
 
@@ -61,10 +58,10 @@ def show_changes(
 ) -> tuple[str, bool]:
     """Format the differences; return also whether there are any."""
     changes = changes_between(first, second)
-    if output == "json":
-        document = {"format": FORMAT, "changes": to_plain(changes)}
-        document |= workload_document(workload)
-        return printable_json(json.dumps(document, indent=2)), bool(changes)
+    if is_document(output):
+        content = {"changes": to_plain(changes), **workload_document(workload)}
+        document = own_document("SimulationChanges", content)
+        return document_text(document, output), bool(changes)
     table = "no difference"
     if changes:
         table = show_change_rows(changes, by_replica=output == "wide")
@@ -84,8 +81,7 @@ def findings_document(found: Findings) -> JsonObject:
     in bytes; ``largest`` is the most whole CPUs for one more container.
     """
     return {
-        "format": FORMAT,
-        "kind": found.kind,
+        "policy": found.kind,
         "containers": [to_plain(one) for one in found.placements],
         "refusals": [to_plain(one) for one in found.refusals],
         # `to_plain` leaves empty labels out; scripts expect the key.

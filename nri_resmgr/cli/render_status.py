@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
+import msgspec
+
 from nri_resmgr.cli.amounts import count_cpus, cpus_text, duration_text, size_text
-from nri_resmgr.cli.tables import format_table
+from nri_resmgr.cli.look import PLAIN, Look
+from nri_resmgr.cli.tables import fold_words, format_table
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
 
@@ -31,35 +34,103 @@ _TOP_TIER: Final = ("limit of fast memory", "size", "state")
 _MEMORY: Final = ("memory class", "kind", "settings", "containers")
 
 
-def render_status(state: JsonObject) -> str:
-    """Write the summary, the pools and the containers."""
-    parts = ["\n".join(_summary(state))]
+_TITLE: Final = 13  # columns of the titles of facts
+_GAP: Final = "  "
+_NARROWEST: Final = 20  # columns of a text
+_PROBLEM: Final = "high"
+"""The style of what an operator has to look at."""
+
+# Verdicts on cgroups that are no problem.
+_QUIET: Final = ("as-decided", "pending", "not-running", "not-pinned")
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """A sentence of the summary; an empty title continues the fact above."""
+
+    title: str
+    text: str
+    style: str = ""
+
+
+def of_namespace(state: JsonObject, namespace: str) -> JsonObject:
+    """Return the state with what belongs to a namespace only.
+
+    What is the node's stays whole: pools, amounts and the summary's counts.
+    """
+    lists = ("containers", "reservations", "preparedClaims", "sandboxes")
+    kept: JsonObject = {
+        key: [one for one in state[key] if one["namespace"] == namespace]
+        for key in lists
+    }
+    if state["host"]:
+        start = f"{namespace}/"
+        isolated = [
+            one
+            for one in state["host"]["isolated"]
+            if one["container"].startswith(start)
+        ]
+        kept["host"] = state["host"] | {"isolated": isolated}
+    return state | kept
+
+
+def render_status(
+    state: JsonObject, look: Look = PLAIN, *, is_wide: bool = False, namespace: str = ""
+) -> str:
+    """Write the summary, and tables of pools and containers.
+
+    Args:
+        state: The answer of the daemon.
+        look: Colours, and the width to which lines are folded.
+        is_wide: Whether tables have all columns, instead of those that fit 80 columns.
+        namespace: The only namespace whose containers are shown; empty for all.
+    """
+    lines = [look.paint("title", line) for line in _folded(_headline(state), look)]
+    lines += (line for fact in _summary(state) for line in _lines(fact, look))
+    parts = ["\n".join(lines)]
     if state["pools"]:
-        parts.append(_pools(state["pools"]))
+        parts.append(_pools(state["pools"], look, is_wide=is_wide))
     if state["host"] and state["host"]["classes"]:
-        parts.append(cpu_class_table(state["host"]))
-    if state["host"] and state["host"]["isolated"]:
-        parts.append(isolation_table(state["host"]))
-    parts += class_tables(state["classes"])
+        parts.append(cpu_class_table(state["host"], look))
+    shown = of_namespace(state, namespace) if namespace else state
+    if shown["host"] and shown["host"]["isolated"]:
+        parts.append(isolation_table(shown["host"], look))
+    parts += class_tables(state["classes"], look)
     if state["extendedResources"]:
-        parts.append(_resources(state["extendedResources"]))
-    if state["containers"]:
-        parts.append(_containers(state["containers"]))
-    if state["reservations"]:
-        parts.append(_reservations(state["reservations"]))
-    if claims := state.get("preparedClaims"):  # an older daemon has none
-        parts.append(_prepared_claims(claims, state["containers"]))
-    if state["sandboxes"]:
-        parts.append(_sandboxes(state["sandboxes"]))
+        parts.append(_resources(state["extendedResources"], look))
+    if shown["containers"]:
+        parts.append(_containers(shown["containers"], look, is_wide=is_wide))
+    elif namespace:
+        parts.append(f"no containers in namespace {namespace}")
+    if shown["reservations"]:
+        parts.append(_reservations(shown["reservations"], look))
+    if claims := shown["preparedClaims"]:
+        parts.append(_prepared_claims(claims, state["containers"], look))
+    if shown["sandboxes"]:
+        parts.append(_sandboxes(shown["sandboxes"], look))
     return "\n\n".join(parts)
 
 
-def _resources(rows: Iterable[JsonObject]) -> str:
+def _lines(fact: Fact, look: Look) -> Iterator[str]:
+    title = fact.title
+    for text in _folded(fact.text, look, _TITLE + len(_GAP)):
+        line = f"{title:<{_TITLE}}{_GAP}{text}"
+        yield look.paint(fact.style, line) if fact.style else line
+        title = ""
+
+
+def _folded(text: str, look: Look, indent: int = 0) -> list[str]:
+    # The least is for the longest words, where a terminal is narrow.
+    width = max(look.width - indent, _NARROWEST)
+    return fold_words(text, width) if look.width else [text]
+
+
+def _resources(rows: Iterable[JsonObject], look: Look) -> str:
     cells = (
         (one["name"], one["by"], f"{one['value']} of {one['capacity']}", one["problem"])
         for one in rows
     )
-    return format_table(("extended resource", "by", "available", "problem"), cells)
+    header = ("extended resource", "by", "available", "problem")
+    return format_table(header, cells, look)
 
 
 def session_text(state: JsonObject) -> str:
@@ -87,42 +158,48 @@ def verified_text(found: JsonObject) -> str:
     return f"{found['verdict']}{': ' if text else ''}{text}{abandoned}"
 
 
-def _summary(state: JsonObject) -> Iterator[str]:
-    daemon, session = state["daemon"], state["session"]
+def _headline(state: JsonObject) -> str:
+    daemon = state["daemon"]
     version = f" {daemon['version']}" if daemon["version"] else ""
     dry = "; dry run: nothing is changed" if daemon["dryRun"] else ""
     since = duration_text(daemon["uptimeSeconds"])
-    yield f"nri-resmgr{version} as {daemon['plugin']}, up {since}{dry}"
+    return f"nri-resmgr{version} as {daemon['plugin']}, up {since}{dry}"
+
+
+def _summary(state: JsonObject) -> Iterator[Fact]:
+    session = state["session"]
     number = f", session {session['number']}" if session["number"] > 1 else ""
-    yield _row("runtime", f"{session_text(state)} since {session['since']}{number}")
-    yield _row("policy", state["policy"])
+    runtime = f"{session_text(state)} since {session['since']}{number}"
+    yield Fact("runtime", runtime, "" if state["runtime"]["name"] else _PROBLEM)
+    yield Fact("policy", state["policy"])
     yield from _configuration(state["configuration"])
-    yield from _rows("cluster", _cluster(state["cluster"]))
+    yield from _facts("cluster", _cluster(state["cluster"]))
     for one in state["observability"]:
-        yield _row(one["name"], f"{one['value']}, by {one['source']}")
+        yield Fact(one["name"], f"{one['value']}, by {one['source']}")
     for manager in state["kubelet"]:
-        yield _row("kubelet", manager["why"])
+        yield Fact("kubelet", manager["why"], _PROBLEM)
     for one in state["kubeletServices"]:
-        yield _row("kubelet", _kubelet_service(one))
+        yield Fact("kubelet", _kubelet_service(one))
     if state["containers"]:
-        yield _row("requests", _sources(state["containers"]))
-    yield from _rows("claims", _claims(state["cpuClaims"]))
+        yield Fact("requests", _sources(state["containers"]))
+    yield from _facts("claims", _claims(state["cpuClaims"]))
     if found := state["verification"]:
-        yield _row("verified", _verified(found))
-    yield from _rows("updates", _updates(state))
+        yield Fact("verified", _verified(found))
+    yield from _facts("updates", _updates(state))
     if (checkpoint := state["checkpoint"]) and checkpoint["isFailing"]:
-        yield _row("state", "not written: a restart has to infer placements")
+        why = "not written: a restart has to infer placements"
+        yield Fact("state", why, _PROBLEM)
     for part in state["parts"]:
-        yield _row("failing" if part["why"] else "hanging", _part(part))
+        yield Fact("failing" if part["why"] else "hanging", _part(part), _PROBLEM)
     if host := state["host"]:
-        yield from _rows("host", host_lines(host))
-    yield from exclusivity_lines(state["exclusivity"])
-    yield from (_row(*line) for line in class_lines(state["classes"]))
+        yield from _facts("host", host_lines(host))
+    yield from exclusivity_facts(state["exclusivity"])
+    yield from (Fact(*line) for line in class_lines(state["classes"]))
     cpus = state["cpus"]
     counts = ", ".join(f"{count_cpus(cpus[word])} {word}" for word in CPU_KINDS)
-    yield _row("CPUs", f"{count_cpus(cpus['online'])} online: {counts}")
+    yield Fact("CPUs", f"{count_cpus(cpus['online'])} online: {counts}")
     for node in state["nodes"]:
-        yield _row(f"node {node['id']}", _node(node))
+        yield Fact(f"node {node['id']}", _node(node))
 
 
 def _kubelet_service(one: JsonObject) -> str:
@@ -150,9 +227,9 @@ def _claims(found: JsonObject) -> Iterator[str]:
         yield f"{what} for the kubelet's answer, and are not pinned"
 
 
-def _rows(name: str, lines: Iterable[str]) -> Iterator[str]:
-    for place, line in enumerate(lines):
-        yield _row("" if place else name, line)
+def _facts(name: str, texts: Iterable[str]) -> Iterator[Fact]:
+    for place, text in enumerate(texts):
+        yield Fact("" if place else name, text)
 
 
 def pending_text(state: JsonObject, key: str = "pendingUpdates") -> str:
@@ -201,21 +278,21 @@ def _left_to_runtime(containers: list[JsonObject], found: JsonObject) -> Iterato
     yield f"{count_text(count, 'container')} by the runtime{why}"
 
 
-def exclusivity_lines(found: JsonObject) -> Iterator[str]:
+def exclusivity_facts(found: JsonObject) -> Iterator[Fact]:
     """Describe partitions; nothing where none are configured."""
     if found["configured"] == "cpuset":
         return
     if found["whyNot"]:
         text = f"cpuset instead of {found['configured']}: {found['whyNot']}"
-        yield _row("exclusivity", text)
+        yield Fact("exclusivity", text, _PROBLEM)
         return
     partitions = found["partitions"]
     in_force = sum(one["inForce"] for one in partitions)
     of_all = f"{in_force} of {count_text(len(partitions), 'partition')}"
-    yield _row("exclusivity", f"{found['configured']}, {of_all} in force")
+    yield Fact("exclusivity", f"{found['configured']}, {of_all} in force")
     for one in partitions:
         if not one["inForce"]:
-            yield _row("", f"{one['container']}: {one['why']}")
+            yield Fact("", f"{one['container']}: {one['why']}", _PROBLEM)
 
 
 def _part(part: JsonObject) -> str:
@@ -239,20 +316,20 @@ def _verified(found: JsonObject) -> str:
     return f"{counts or 'no containers'} at {found['last']}; {every}"
 
 
-def _configuration(found: JsonObject) -> Iterator[str]:
+def _configuration(found: JsonObject) -> Iterator[Fact]:
     where = f"{found['source']} {found['name']}".strip()
     cached = ", cached" if found["cached"] else ""
     when = f", since {found['accepted']}" if found["accepted"] else ""
-    yield _row(
-        "configuration", f"{where}{cached}, generation {found['generation']}{when}"
-    )
+    generation = f"generation {found['generation']}"
+    yield Fact("configuration", f"{where}{cached}, {generation}{when}")
     if error := found["error"]:
         where = f"{error['source']} {error['name']}".strip()
-        yield _row("", f"refused at {error['when']} from {where}: {error['why']}")
+        why = f"refused at {error['when']} from {where}: {error['why']}"
+        yield Fact("", why, _PROBLEM)
     if found["ineffective"]:
-        yield _row("", f"no effect: {', '.join(found['ineffective'])}")
+        yield Fact("", f"no effect: {', '.join(found['ineffective'])}")
     for one in found["leftOut"]:
-        yield _row("", f"left out: {one['path']}: {one['why']}")
+        yield Fact("", f"left out: {one['path']}: {one['why']}", _PROBLEM)
 
 
 def _cluster(found: JsonObject | None) -> Iterator[str]:
@@ -326,71 +403,80 @@ def _node(node: JsonObject) -> str:
     return f"CPUs {node['cpus'] or 'none'}; memory {size}"
 
 
-def _pools(pools: list[JsonObject]) -> str:
+# The columns of pools and containers that fit 80 columns; the wide form has all.
+_OF_POOL: Final = ("pool", "CPUs", "shared", "exclusive", "granted", "free", "memory")
+_OF_CONTAINER: Final = ("container", "asks", "pool", "CPUs", "exclusive", "nodes")
+_IN_FORCE: Final = "in force"
+
+
+def _columns(
+    rows: Sequence[Mapping[str, str]],
+    names: Sequence[str],
+    look: Look,
+    styles: Sequence[str] = (),
+) -> str:
+    """Format some columns of rows, which have their cells by the column's name."""
+    shown = [[row[name] for name in names] for row in rows]
+    return format_table(names, shown, look, styles)
+
+
+def _pools(pools: list[JsonObject], look: Look, *, is_wide: bool) -> str:
     # A pool comes after the one that it is part of.
     depths: dict[str, int] = {}
     for pool in pools:
         depths[pool["name"]] = depths.get(pool["within"], -1) + 1
-    header = ("pool", "kind", "CPUs", "shared", "exclusive", "capacity", "granted")
-    return format_table(
-        (*header, "free", "nodes", "memory", "containers"),
-        [
-            (
-                "  " * depths[pool["name"]] + pool["name"],
-                pool["labels"].get("type", pool["kind"]),
-                pool["cpus"] or "-",
-                pool["shared"] or "-",
-                pool["exclusive"] or "-",
-                *(cpus_text(pool["cpu"][key]) for key in ("capacity", "granted")),
-                cpus_text(pool["cpu"]["free"]),
-                pool["mems"] or "-",
-                size_text(pool["memory"]["granted"]) if _has_memory(pool) else "-",
-                str(len(pool["containers"])),
-            )
-            for pool in pools
-        ],
-    )
+    rows = [_pool(pool, depths[pool["name"]], is_wide=is_wide) for pool in pools]
+    return _columns(rows, tuple(rows[0]) if is_wide else _OF_POOL, look)
 
 
-def _has_memory(pool: JsonObject) -> bool:
-    return bool(pool["memory"]["capacity"])
+def _pool(pool: JsonObject, depth: int, *, is_wide: bool) -> Mapping[str, str]:
+    amounts = {key: cpus_text(one) for key, one in pool["cpu"].items()}
+    if not is_wide:  # in one column
+        amounts["granted"] += f" of {amounts['capacity']}"
+    has_memory = bool(pool["memory"]["capacity"])
+    return {
+        "pool": "  " * depth + pool["name"],
+        "kind": pool["labels"].get("type", pool["kind"]),
+        "CPUs": pool["cpus"] or "-",
+        "shared": pool["shared"] or "-",
+        "exclusive": pool["exclusive"] or "-",
+        **{key: amounts[key] for key in ("capacity", "granted", "free")},
+        "nodes": pool["mems"] or "-",
+        "memory": size_text(pool["memory"]["granted"]) if has_memory else "-",
+        "containers": str(len(pool["containers"])),
+    }
 
 
-def _containers(containers: list[JsonObject]) -> str:
-    header = (
-        "container",
-        "QoS",
-        "asks",
-        "limit",
-        "memory",
-        "pool",
-        "CPUs",
-        "exclusive",
-    )
-    texts = [in_force_text(one) for one in containers]
-    known = any(text != "-" for text in texts)
-    return format_table(
-        (*header, "nodes", "request from", *(("in force",) if known else ())),
-        [
-            (
-                f"{one['namespace']}/{one['pod']}/{one['name']}",
-                one["qos"],
-                cpus_text(one["request"]["cpu"]),
-                cpus_text(one["request"]["cpuLimit"]),
-                size_text(one["request"]["memory"]),
-                one["pool"] or "-",
-                one["cpus"] or "any",
-                one["exclusive"] or "-",
-                one["mems"] or "any",
-                f"{one['source']} ({one['accuracy']})",
-                *((text,) if known else ()),
-            )
-            for one, text in zip(containers, texts, strict=True)
-        ],
-    )
+def _containers(containers: list[JsonObject], look: Look, *, is_wide: bool) -> str:
+    rows = [_container(one) for one in containers]
+    names = tuple(rows[0]) if is_wide else (*_OF_CONTAINER, _IN_FORCE)
+    if all(row[_IN_FORCE] == "-" for row in rows):  # as where nothing is verified
+        names = tuple(name for name in names if name != _IN_FORCE)
+    styles = ["" if _is_quiet(one) else _PROBLEM for one in containers]
+    return _columns(rows, names, look, styles)
 
 
-def _reservations(reservations: list[JsonObject]) -> str:
+def _container(one: JsonObject) -> Mapping[str, str]:
+    return {
+        "container": f"{one['namespace']}/{one['pod']}/{one['name']}",
+        "QoS": one["qos"],
+        "asks": cpus_text(one["request"]["cpu"]),
+        "limit": cpus_text(one["request"]["cpuLimit"]),
+        "memory": size_text(one["request"]["memory"]),
+        "pool": one["pool"] or "-",
+        "CPUs": one["cpus"] or "any",
+        "exclusive": one["exclusive"] or "-",
+        "nodes": one["mems"] or "any",
+        "request from": f"{one['source']} ({one['accuracy']})",
+        _IN_FORCE: in_force_text(one),
+    }
+
+
+def _is_quiet(one: JsonObject) -> bool:
+    return not one["verification"] or one["verification"]["verdict"] in _QUIET
+
+
+def _reservations(reservations: list[JsonObject], look: Look) -> str:
     return format_table(
         ("reserved for", "asks", "memory", "pool", "CPUs", "nodes", "request from"),
         [
@@ -405,10 +491,13 @@ def _reservations(reservations: list[JsonObject]) -> str:
             )
             for one in reservations
         ],
+        look,
     )
 
 
-def _prepared_claims(claims: list[JsonObject], containers: list[JsonObject]) -> str:
+def _prepared_claims(
+    claims: list[JsonObject], containers: list[JsonObject], look: Look
+) -> str:
     titles = {
         one["id"]: f"{one['namespace']}/{one['pod']}/{one['name']}"
         for one in containers
@@ -424,10 +513,11 @@ def _prepared_claims(claims: list[JsonObject], containers: list[JsonObject]) -> 
             )
             for one in claims
         ],
+        look,
     )
 
 
-def _sandboxes(sandboxes: list[JsonObject]) -> str:
+def _sandboxes(sandboxes: list[JsonObject], look: Look) -> str:
     return format_table(
         ("virtual machine", "handler", "CPUs", "nodes", "in force"),
         [
@@ -440,6 +530,7 @@ def _sandboxes(sandboxes: list[JsonObject]) -> str:
             )
             for one in sandboxes
         ],
+        look,
     )
 
 
@@ -448,10 +539,6 @@ def _sandbox_in_force(one: JsonObject) -> str:
         return f"no: {one['why']}"
     pinned = any(one["decided"].values())
     return "yes" if one["inForce"] else "pending" if pinned else "-"
-
-
-def _row(title: str, text: str) -> str:
-    return f"{title:<13}  {text}"
 
 
 def class_lines(found: JsonObject) -> Iterator[tuple[str, str]]:
@@ -472,17 +559,19 @@ def class_lines(found: JsonObject) -> Iterator[tuple[str, str]]:
                 yield "", f"{failing['what']}: {failing['why']}"
 
 
-def class_tables(found: JsonObject) -> Iterator[str]:
+def class_tables(found: JsonObject, look: Look = PLAIN) -> Iterator[str]:
     """Format a table for each kind that has classes."""
     rdt, blockio = found["rdt"], found["blockio"]
     if rdt and rdt["classes"]:
-        yield format_table(_RDT, [_rdt_row(one) for one in rdt["classes"]])
+        yield format_table(_RDT, [_rdt_row(one) for one in rdt["classes"]], look)
     if blockio and blockio["classes"]:
-        yield format_table(_BLOCKIO, [_blockio_row(one) for one in blockio["classes"]])
+        rows = [_blockio_row(one) for one in blockio["classes"]]
+        yield format_table(_BLOCKIO, rows, look)
     if (memory := found["memory"]) and memory["classes"]:
-        yield format_table(_MEMORY, [_memory_row(one) for one in memory["classes"]])
+        rows = [_memory_row(one) for one in memory["classes"]]
+        yield format_table(_MEMORY, rows, look)
     if limits := found["topTier"]:
-        yield format_table(_TOP_TIER, [_limit_row(one) for one in limits])
+        yield format_table(_TOP_TIER, [_limit_row(one) for one in limits], look)
 
 
 def _rdt_row(one: JsonObject) -> tuple[str, ...]:
@@ -530,15 +619,14 @@ def host_lines(found: JsonObject) -> Iterator[str]:
         yield f"punit {one['punit']}: {one['wanted']}"
 
 
-def cpu_class_table(found: JsonObject) -> str:
+def cpu_class_table(found: JsonObject, look: Look = PLAIN) -> str:
     """Format CPU classes with the settings of their CPUs, wanted and found."""
     header = ("CPU class", "CPUs", "containers", "setting", "wanted", "found")
-    return format_table(
-        header, [row for one in found["classes"] for row in _rows_of(one)]
-    )
+    rows = [row for one in found["classes"] for row in _rows_of(one)]
+    return format_table(header, rows, look)
 
 
-def isolation_table(found: JsonObject) -> str:
+def isolation_table(found: JsonObject, look: Look = PLAIN) -> str:
     """Format the isolation of containers, with the CPUs that it is about."""
     header = ("isolated container", "exclusive", "what", "setting", "CPUs", "problem")
     rows = []
@@ -548,7 +636,7 @@ def isolation_table(found: JsonObject) -> str:
             cpus, problem = each["cpus"] or "-", each["problem"] or "-"
             rows.append((*head, each["what"], each["setting"], cpus, problem))
             head = ("", "")
-    return format_table(header, rows)
+    return format_table(header, rows, look)
 
 
 def _rows_of(one: JsonObject) -> Iterator[tuple[str, ...]]:

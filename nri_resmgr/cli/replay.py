@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -15,7 +14,15 @@ import yaml
 from google.protobuf.json_format import MessageToDict
 
 from nri_resmgr.cli.chosen_machine import named_machine, readable
-from nri_resmgr.cli.flags import Parser, add_output
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.cli.output import (
+    API_VERSION,
+    add_output,
+    document_text,
+    is_document,
+    own_document,
+    print_each,
+)
 from nri_resmgr.cli.output_files import write_file
 from nri_resmgr.cli.tables import format_changes
 from nri_resmgr.host.bounded import RECORDING, read_lines
@@ -43,7 +50,7 @@ from nri_resmgr.scenario.trace_events import trace_text
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import InputError
 from nri_resmgr.values.documents import JsonObject
-from nri_resmgr.values.printable import printable, printable_json
+from nri_resmgr.values.printable import printable
 
 _EXAMPLES: Final = """\
 examples:
@@ -55,9 +62,6 @@ examples:
 
 exit status: 0 nothing differs; 1 something differs, or failed; 2 bad input
 """
-
-# Increased when a key is removed or changes its meaning.
-FORMAT: Final = 1
 
 _HEADER: Final = ("after", "container", "what", "recorded", "now")
 _TIMELINE: Final = "--timeline"
@@ -96,7 +100,7 @@ def add_arguments(parser: Parser) -> None:
         help="file to write the replayed placements in, as a trace for Perfetto and "
         "Chrome",
     )
-    add_output(parser, "table", "json")
+    add_output(parser, each="entry with --show")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -136,21 +140,20 @@ def _replacements(options: argparse.Namespace) -> Replacements:
 
 
 def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
-    """Format differences as a table, or as JSON; times count from the beginning."""
+    """Format differences as a table or document; times count from the beginning."""
     began = recording.header.time
-    if output == "json":
+    if is_document(output):
         documents = [
             {**msgspec.structs.asdict(one), "after": (one.time - began) / _SECOND}
             for one in outcome.differences
         ]
-        found = {
-            "format": FORMAT,
+        found: JsonObject = {
             "requests": outcome.requests,
             "decisions": outcome.decisions,
             "differences": documents,
             "cut": recording.cut,
         }
-        return printable_json(json.dumps(found, indent=2))
+        return document_text(own_document("Replay", found), output)
     counts = f"{outcome.requests} requests, {outcome.decisions} decisions"
     if not outcome.differences:
         return f"{counts}: no difference"
@@ -163,12 +166,13 @@ def show_outcome(recording: Recording, outcome: Outcome, output: str) -> str:
 
 
 def print_recording(recording: Recording, output: str) -> None:
-    """Print the entries of a recording, as text or as lines of JSON."""
+    """Print the entries of a recording, as text or as a document each."""
     began = recording.header.time
-    if output == "json":
+    if is_document(output):
         for entry in recording.entries:
-            row = {"after": (entry.time - began) / _SECOND, **_plain(entry)}
-            print(printable_json(json.dumps(row)))
+            after = {"after": (entry.time - began) / _SECOND}
+            row = {"apiVersion": API_VERSION, **_plain(entry), **after}
+            print_each(row, output)
         return
     header = recording.header
     print(f"recorded by nri-resmgr {printable(header.version) or '(unknown)'}")

@@ -8,12 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from nri_resmgr.cli.chosen_machine import named_machine, this_machine
-from nri_resmgr.cli.flags import (
-    Parser,
-    add_host_flags,
-    add_output,
-    add_picture_flag,
-)
+from nri_resmgr.cli.flags import Parser, add_host_flags, add_picture_flag
+from nri_resmgr.cli.output import add_output
 from nri_resmgr.cli.output_files import write_picture
 from nri_resmgr.cli.played import configurations, played
 from nri_resmgr.cli.progress import Progress, standard_error
@@ -45,8 +41,6 @@ input. Objects of all kinds that have a pod template are read.
 exit status: 0 done, also if containers were refused; 1 the two configurations of
 --against differ, or with --fail-on-refused something was refused; 2 bad input
 """
-
-_FORMATS: Final = "output format, default %(default)s; wide has a line for each replica"
 
 
 @dataclass(eq=False)
@@ -105,7 +99,7 @@ def add_arguments(parser: Parser) -> None:
         action="store_true",
         help="exit with status 1 if a request is refused",
     )
-    add_output(parser, "table", "wide", "json", help_text=_FORMATS)
+    add_output(parser, wide="a line for each replica")
 
 
 def run(options: argparse.Namespace) -> int:

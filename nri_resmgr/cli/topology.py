@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import yaml
-
 from nri_resmgr.cli.chosen_machine import readable, this_machine
-from nri_resmgr.cli.flags import (
-    Parser,
-    add_host_flags,
+from nri_resmgr.cli.flags import Parser, add_host_flags, add_picture_flag
+from nri_resmgr.cli.output import (
     add_output,
-    add_picture_flag,
+    is_document,
+    own_document,
+    print_document,
 )
 from nri_resmgr.cli.output_files import write_picture
 from nri_resmgr.host.machine.dump import load_dump, load_files, write_dump
@@ -31,7 +29,6 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.topology.text import format_tree
 from nri_resmgr.values import HostError
 from nri_resmgr.values.counts import count_text
-from nri_resmgr.values.printable import printable_json
 
 _STDOUT: Final = Path("-")
 
@@ -84,7 +81,7 @@ def add_arguments(parser: Parser) -> None:
         "--load", type=Path, metavar="FILE", help="an archive of `topology dump`"
     )
     add_picture_flag(parser, "the machine")
-    add_output(parser, "tree", "json", "yaml")
+    add_output(parser)
     parser.set_defaults(action=show)
     actions = parser.add_subparsers(title="other actions", metavar="[ACTION]")
     to_archive = actions.add_parser(
@@ -117,15 +114,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def show(options: argparse.Namespace) -> None:
-    """Print the machine as a tree, JSON or YAML."""
+    """Print the machine as a tree, or as a document."""
     machine = _machine(options)
-    match options.output:
-        case "json":
-            print(printable_json(json.dumps(to_document(machine), indent=2)))
-        case "yaml":
-            yaml.safe_dump(to_document(machine), sys.stdout, sort_keys=False)
-        case _:
-            print(format_tree(machine))
+    if is_document(options.output):
+        found = own_document("Topology", {"machine": to_document(machine)})
+        print_document(found, options.output)
+    else:
+        print(format_tree(machine))
 
 
 def dump(options: argparse.Namespace) -> None:

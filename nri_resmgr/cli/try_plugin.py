@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
 import tempfile
@@ -15,8 +14,14 @@ from typing import Final
 
 from nri_proto import NriLevel
 from nri_proto.levels import NEWEST, SAFE_UPDATES
-from nri_resmgr.cli.flags import Parser, add_output, one_of
+from nri_resmgr.cli.flags import Parser, one_of
 from nri_resmgr.cli.install import find_program
+from nri_resmgr.cli.output import (
+    add_output,
+    is_document,
+    own_document,
+    print_document,
+)
 from nri_resmgr.cli.program_identity import identity_of
 from nri_resmgr.cli.render_changes import content_text
 from nri_resmgr.cli.render_workload import workload_document, workload_sections
@@ -30,11 +35,8 @@ from nri_resmgr.sdk.chain import changes
 from nri_resmgr.stub import Identity
 from nri_resmgr.testing import PluginEnded, Runtime, plugin_process
 from nri_resmgr.values import InputError, ResmgrError
-from nri_resmgr.values.documents import to_plain
-from nri_resmgr.values.printable import printable, printable_json
-
-# Increased when a key of the JSON form is removed or changes its meaning.
-FORMAT: Final = 1
+from nri_resmgr.values.documents import JsonObject, to_plain
+from nri_resmgr.values.printable import printable
 
 _OLDEST: Final = NriLevel(0, 3)
 _LEVELS: Final = ("debug", "info", "warning", "error")
@@ -150,7 +152,7 @@ def add_arguments(parser: Parser) -> None:
         help=f"lowest level of the plugin's log: {', '.join(_LEVELS)}; default "
         "%(default)s",
     )
-    add_output(parser, "table", "json")
+    add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -171,8 +173,9 @@ def run(options: argparse.Namespace) -> int:
         read_text_file(options.config)  # the plugin would report it less clearly
     workload = read_workloads(*read_texts(options.workloads))
     outcomes, failure = asyncio.run(_try(options, program, identity, workload))
-    if options.output == "json":
-        print(_json(identity, options.level, outcomes, workload))
+    if is_document(options.output):
+        found = _document(identity, options.level, outcomes, workload)
+        print_document(found, options.output)
     else:
         print("\n\n".join((*_sections(outcomes), *workload_sections(workload))))
     if failure is not None:
@@ -277,17 +280,16 @@ def _title(outcome: Outcome) -> str:
     return f"{outcome.request} {outcome.about or 'by itself'}"
 
 
-def _json(
+def _document(
     identity: Identity, level: NriLevel, outcomes: Sequence[Outcome], workload: Scenario
-) -> str:
-    document = {
-        "format": FORMAT,
+) -> JsonObject:
+    content = {
         "plugin": str(identity),
         "nri": str(level),
         "requests": [to_plain(one) for one in outcomes],
         **workload_document(workload),
     }
-    return printable_json(json.dumps(document, indent=2))
+    return own_document("PluginTrial", content)
 
 
 def _short(level: NriLevel) -> str:

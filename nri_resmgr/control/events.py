@@ -61,8 +61,7 @@ async def event_lines(
     from the history, and a gap counts the events that are no longer kept.
     """
     first, last = history.first, history.last
-    heading = {"apiVersion": API_VERSION, "kind": "EventList"}
-    yield _line(heading | {"first": first, "last": last})
+    yield _line({"kind": "EventList", "first": first, "last": last})
     at = since
     if at > last:  # a number of an earlier process
         at = 0
@@ -86,4 +85,5 @@ def _lines(rows: tuple[Row, ...], after: int) -> Iterator[bytes]:
 
 
 def _line(data: JsonObject) -> bytes:
-    return printable_json(json.dumps(data)).encode() + b"\n"
+    line = {"apiVersion": API_VERSION} | data
+    return printable_json(json.dumps(line)).encode() + b"\n"

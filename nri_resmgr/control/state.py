@@ -86,6 +86,9 @@ def state_of(daemon: DaemonView) -> JsonObject:
         "exclusivity": exclusivity_of(daemon.policy),
         "classes": classes_of(daemon.policy),
         "cpus": _cpus(snapshot),
+        "sockets": [
+            {"id": one.id, "cpus": str(one.cpus)} for one in snapshot.machine.packages
+        ],
         "nodes": [_node(one, snapshot.memory) for one in snapshot.machine.nodes],
         "pools": [pool_of(pool) for pool in snapshot.pools],
         "containers": list(containers_of(snapshot, daemon)),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from textwrap import indent
 from typing import Final
 
 from nri_resmgr.kubectl.client import NAME, Kubectl
@@ -17,6 +19,9 @@ from nri_resmgr.kubectl.errors import KubectlFailed, PluginError
 # Each is a process and a connection; the API server serves hundreds.
 _AT_A_TIME: Final = 8
 
+# Between documents of YAML.
+_SEPARATOR: Final = re.compile(r"^---\n", re.MULTILINE)
+
 
 @dataclass(frozen=True)
 class Query:
@@ -24,12 +29,12 @@ class Query:
 
     Attributes:
         words: The command and its arguments.
-        is_json: Whether it prints JSON documents.
+        form: What ``-o`` has: ``json``, ``yaml`` or another one for people.
         any_node: Whether it is answered if one of many nodes answers.
     """
 
     words: tuple[str, ...]
-    is_json: bool = False
+    form: str | None = None
     any_node: bool = False
 
 
@@ -78,7 +83,7 @@ def _answer(
         return daemon
     try:
         text = kubectl.output(*_words(daemon, query)).decode(errors="replace")
-        return _json_lines(node, text) if query.is_json else f"node {node}\n\n{text}\n"
+        return of_node(node, text, query.form)
     except PluginError as error:
         return error
     except ValueError:
@@ -90,9 +95,26 @@ def _words(daemon: Daemon, query: Query, *, terminal: bool = False) -> tuple[str
     return daemon.exec_words(*query.words, *flags, terminal=terminal)
 
 
-def _json_lines(node: str, text: str) -> str:
-    documents = ({"node": node, "answer": one} for one in documents_in(text))
-    return "".join(f"{json.dumps(one)}\n" for one in documents)
+def of_node(node: str, text: str, form: str | None) -> str:
+    r"""Name the node of an answer: in each document, or in a line above.
+
+    >>> of_node("n1", '{"a": 1}', "json")
+    '{"node": "n1", "answer": {"a": 1}}\n'
+    >>> of_node("n1", "a: 1\nb:\n- 2\n", "yaml")
+    '---\nnode: "n1"\nanswer:\n  a: 1\n  b:\n  - 2\n'
+
+    Raises:
+        ValueError: It is to be JSON, and is not.
+    """
+    if form == "json":
+        documents = ({"node": node, "answer": one} for one in documents_in(text))
+        return "".join(f"{json.dumps(one)}\n" for one in documents)
+    if form == "yaml":
+        # In quotes: a node may be called 1 or null.
+        head = f"---\nnode: {json.dumps(node)}\nanswer:\n"
+        parts = _SEPARATOR.split(text)
+        return "".join(head + indent(one, "  ") for one in parts if one.strip())
+    return f"node {node}\n\n{text}\n"
 
 
 def documents_in(text: str) -> Iterator[object]:

@@ -149,7 +149,8 @@ def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:
     parser.add_argument(
         *("-o", "--output"),
         metavar="FORM",
-        help="text or json; with --all, JSON has a line for each answer",
+        help="table, wide, json or yaml, as of nri-resmgr; with --all, the last two "
+        "have a document for each answer",
     )
     if command == "top":
         parser.add_argument("--once", action="store_true", help="print one frame only")

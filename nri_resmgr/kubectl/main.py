@@ -60,7 +60,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _query(kubectl: Kubectl, options: argparse.Namespace) -> int:
-    is_json = options.output == "json"
     explained = (options.pod,) if options.command == "explain" else ()
     if options.all:
         if getattr(options, "follow", False):
@@ -68,7 +67,7 @@ def _query(kubectl: Kubectl, options: argparse.Namespace) -> int:
         if options.command == "top":
             options.once = True
         words = words_of_query(options, *explained)
-        query = Query(words, is_json, any_node=bool(explained))
+        query = Query(words, options.output, any_node=bool(explained))
         daemons = all_daemons(kubectl, options.daemon_namespace)
         return ask_all(kubectl, daemons, query)
     pod, container = _chosen_pod(kubectl, options)
@@ -76,7 +75,7 @@ def _query(kubectl: Kubectl, options: argparse.Namespace) -> int:
         explained = (f"{pod.namespace}/{pod.name}{container}",)
     node = pod.node if pod else options.node
     daemon = daemon_on(kubectl, node, options.daemon_namespace)
-    return ask(kubectl, daemon, Query(words_of_query(options, *explained), is_json))
+    return ask(kubectl, daemon, Query(words_of_query(options, *explained)))
 
 
 def _chosen_pod(

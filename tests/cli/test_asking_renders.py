@@ -29,15 +29,15 @@ CPUs           8 online: 3 exclusive, 2 shared, 1 reserved, 0 isolated, 2 idle
 node 0         CPUs 0-3; memory 16 GiB dram, 1 GiB granted, 15 GiB free
 node 1         CPUs 4-7; memory 16 GiB dram, 1 GiB granted, 15 GiB free
 
-pool            kind      CPUs  shared   exclusive  capacity  granted  free   nodes  memory  containers
-reserved CPUs   reserved  0     -        -          1         0        1      0      -       0
-socket #0       package   0-7   2-3,6-7  1,4-5      7         3500m    3500m  0-1    2 GiB   0
-  NUMA node #1  numa      4-7   6-7      4-5        4         2        2      1      1 GiB   1
-  NUMA node #0  numa      0-3   2-3      1          3         1500m    1500m  0      1 GiB   1
+pool            CPUs  shared   exclusive  granted     free   memory
+reserved CPUs   0     -        -          0 of 1      1      -
+socket #0       0-7   2-3,6-7  1,4-5      3500m of 7  3500m  2 GiB
+  NUMA node #1  4-7   6-7      4-5        2 of 4      2      1 GiB
+  NUMA node #0  0-3   2-3      1          1500m of 3  1500m  1 GiB
 
-container        QoS         asks   limit  memory  pool          CPUs  exclusive  nodes  request from
-shop/mixed/main  Guaranteed  1500m  1500m  1 GiB   NUMA node #0  1-3   1          0      oci (estimated)
-shop/own/main    Guaranteed  2      2      1 GiB   NUMA node #1  4-5   4-5        1      oci (estimated)"""  # noqa: E501 - as wide as a table is
+container        asks   pool          CPUs  exclusive  nodes
+shop/mixed/main  1500m  NUMA node #0  1-3   1          0
+shop/own/main    2      NUMA node #1  4-5   4-5        1"""
 
 EXPLANATION = """\
 shop/own/main
@@ -120,7 +120,7 @@ def test_the_status_is_a_summary_and_two_tables() -> None:
 
 
 def test_without_containers_there_is_no_table_of_them() -> None:
-    assert "QoS" not in render_status(state_of(make_parts().daemon))
+    assert "\ncontainer" not in render_status(state_of(make_parts().daemon))
 
 
 @pytest.mark.parametrize(
@@ -328,6 +328,13 @@ def test_a_refused_container_is_explained_by_its_refusal() -> None:
 )
 def test_an_event_is_a_line(event: dict[str, Any], line: str) -> None:
     assert event_line(event) == line
+
+
+def test_the_wide_form_of_an_event_names_all_containers() -> None:
+    containers = [{"id": f"{n}", "rule": "kept"} for n in range(4)]
+    event = {"number": 4, "time": "T", "kind": "k", "containers": containers}
+
+    assert event_line(event, is_wide=True) == "T  #4  k  0 kept  1 kept  2 kept  3 kept"
 
 
 def test_a_picture_of_the_node() -> None:

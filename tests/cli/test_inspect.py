@@ -181,6 +181,8 @@ async def test_an_object_per_line_for_programs(tmp_path: Path) -> None:
     for line in shown.splitlines():
         found.append(json.loads(line))
         assert found[-1].pop("time").endswith("Z")
+        assert found[-1].pop("apiVersion") == "cli.nri/v1"
+        assert found[-1].pop("kind") == "InspectedRequest"
 
     cpus = {"field": "linux.resources.cpu.cpus", "before": None, "after": "1-2"}
     assert found == [

@@ -14,6 +14,9 @@ from nri_resmgr.control.events import event_lines
 from tests.control.daemon_parts import asking, make_parts
 from tests.control.json_schema import mistakes
 
+VERSION = {"apiVersion": "control.nri/v1"}
+GAP = VERSION | {"kind": "gap"}
+
 
 async def collect(lines: AsyncIterator[bytes]) -> list[dict[str, Any]]:
     pieces = [piece async for piece in lines]
@@ -31,9 +34,9 @@ async def test_events_after_a_number_are_sent() -> None:
     lines = await collect(event_lines(noted(3), 1, follow=False))
 
     assert lines == [
-        {"apiVersion": "control.nri/v1", "kind": "EventList", "first": 1, "last": 3},
-        {"number": 2, "kind": "session.ended", "why": "1"},
-        {"number": 3, "kind": "session.ended", "why": "2"},
+        VERSION | {"kind": "EventList", "first": 1, "last": 3},
+        VERSION | {"number": 2, "kind": "session.ended", "why": "1"},
+        VERSION | {"number": 3, "kind": "session.ended", "why": "2"},
     ]
 
 
@@ -47,7 +50,7 @@ async def test_events_that_are_no_longer_kept_are_a_gap() -> None:
     heading, gap, *events = await collect(event_lines(noted(9, 3), 2, follow=False))
 
     assert (heading["first"], heading["last"]) == (7, 9)
-    assert gap == {"kind": "gap", "missed": 4, "next": 7}
+    assert gap == GAP | {"missed": 4, "next": 7}
     assert mistakes(gap, "gap") == []
     assert [one["number"] for one in events] == [7, 8, 9]
 
@@ -61,7 +64,7 @@ async def test_a_client_that_asks_from_the_beginning_gets_all_kept_events() -> N
 async def test_a_number_from_before_a_restart_is_a_gap_of_unknown_length() -> None:
     _, gap, *events = await collect(event_lines(noted(2), 900, follow=False))
 
-    assert gap == {"kind": "gap", "missed": 0, "next": 1}
+    assert gap == GAP | {"missed": 0, "next": 1}
     assert [one["number"] for one in events] == [1, 2]
 
 
@@ -75,7 +78,7 @@ async def test_a_follower_that_reads_slowly_finds_a_gap() -> None:
     text = (await anext(lines)).splitlines()
     await lines.aclose()  # type: ignore[attr-defined]  # a generator is behind it
 
-    assert json.loads(text[0]) == {"kind": "gap", "missed": 7, "next": 9}
+    assert json.loads(text[0]) == GAP | {"missed": 7, "next": 9}
     assert [json.loads(one)["number"] for one in text[1:]] == [9, 10, 11]
 
 

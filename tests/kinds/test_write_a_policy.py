@@ -213,7 +213,8 @@ async def test_decisions_of_the_policy_can_be_replayed(
             await some.go(await some.come(DB))
         found = resmgr(tmp_path, "replay", recording, "-o", "json")
     assert json.loads(found) | {"requests": 0} == {
-        "format": 1,
+        "apiVersion": "cli.nri/v1",
+        "kind": "Replay",
         "cut": "",
         "requests": 0,
         "decisions": 4,
@@ -236,7 +237,7 @@ story:
 """)
     found = json.loads(resmgr(installed, "simulate", "switch.yaml", "-o", "json"))
 
-    assert found["kind"] == "PackedPolicy"
+    assert (found["kind"], found["policy"]) == ("Simulation", "PackedPolicy")
     (db,) = found["containers"]
     assert (db["cpus"], db["pool"]) == ("2-3", "packed")
     assert [one["why"] for one in found["refusals"]] == [

@@ -91,8 +91,9 @@ def test_names_of_entries_in_json_are_stable(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     print_recording(Recording(HEADER, ENTRIES), "json")
-    rows = map(json.loads, capsys.readouterr().out.splitlines())
+    rows = list(map(json.loads, capsys.readouterr().out.splitlines()))
 
+    assert {row["apiVersion"] for row in rows} == {"cli.nri/v1"}
     assert [row["kind"] for row in rows] == [
         *("configured", "called", "answered", "decided", "called", "answered"),
         *("remembered", "refused", "machinechanged"),

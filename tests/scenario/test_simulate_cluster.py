@@ -158,7 +158,7 @@ def test_each_node_is_as_if_simulated_alone(cluster: Path, tmp_path: Path) -> No
         name = one["node"]
         pods = write(tmp_path / name / "alone.yaml", *alone[name])
         expected = document("--topology", cluster / f"{name}.tgz", pods)
-        about = ("format", "left_out", "skipped", "by_shape")
+        about = ("apiVersion", "kind", "left_out", "skipped", "by_shape")
         assert expected["containers"]
         assert {key: one[key] for key in expected if key not in about} == {
             key: value for key, value in expected.items() if key not in about

@@ -150,7 +150,7 @@ def asked_by_command(control: Path) -> dict[str, str]:
     )
     found: dict[str, str] = {}
     for query in queries:
-        forms = ("text", "json") if query != ("reload",) else ("",)
+        forms = ("table", "json", "yaml") if query != ("reload",) else ("",)
         for form in forms:
             words = (
                 *query,
@@ -194,7 +194,10 @@ def on_a_terminal(*words: str) -> str:
 
 def shown_of_recording(path: Path) -> dict[str, str]:
     found = {}
-    for words in (("--show",), ("--show", "-o", "json"), (), ("-o", "json")):
+    for words in (
+        *(("--show",), ("--show", "-o", "json"), ("--show", "-o", "yaml")),
+        *((), ("-o", "json"), ("-o", "yaml")),
+    ):
         done = nri_resmgr("replay", path, *words)
         assert "Traceback" not in done.stderr
         found[f"replay {words}"] = done.stdout + done.stderr
@@ -259,7 +262,7 @@ COMMANDS: Final = (
 
 
 @pytest.mark.parametrize(("command", "document"), COMMANDS)
-@pytest.mark.parametrize("form", ["table", "json"])
+@pytest.mark.parametrize("form", ["table", "json", "yaml"])
 def test_files_of_others(
     command: str, document: object, form: str, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import json
 import posixpath
 import subprocess
 from collections.abc import Mapping
@@ -19,7 +18,13 @@ from nri_resmgr.cli.enable_runtime.discovery import (
 )
 from nri_resmgr.cli.enable_runtime.files import HostFolder, UnusableConfig
 from nri_resmgr.cli.enable_runtime.host_restart import restart_with
-from nri_resmgr.cli.flags import Parser, add_output
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.cli.output import (
+    add_output,
+    is_document,
+    own_document,
+    print_document,
+)
 from nri_resmgr.daemon.defaults import DEFAULT_NAME
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.runtimes import containerd, crio
@@ -33,7 +38,6 @@ from nri_resmgr.runtimes.switch import (
 )
 from nri_resmgr.runtimes.toml_edit import Value
 from nri_resmgr.values.errors import HostError, InputError
-from nri_resmgr.values.printable import printable_json
 
 _EXAMPLES: Final = """\
 examples:
@@ -100,7 +104,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="PATH",
         help="folder where the host's root is mounted",
     )
-    add_output(parser, "text", "json")
+    add_output(parser)
 
 
 def _add_change_flags(parser: Parser) -> None:
@@ -291,8 +295,8 @@ def _show(
     options: argparse.Namespace, runtime: FoundRuntime, change: FileChange
 ) -> None:
     done = _change_word(options, change)
-    if options.output == "json":
-        document = {
+    if is_document(options.output):
+        content = {
             "runtime": runtime.name,
             "foundBy": runtime.why,
             "file": change.path,
@@ -302,7 +306,7 @@ def _show(
             "diff": _diff(change),
             "notes": change.notes,
         }
-        print(printable_json(json.dumps(document, indent=2)))
+        print_document(own_document("RuntimeChange", content), options.output)
         return
     print(f"{runtime.name} ({runtime.why})")
     if change.is_none:
