@@ -1,111 +1,85 @@
-"""One frame of ``top``: CPUs and their owners, memory by node, and pressure."""
+"""A frame of ``top``: CPUs and their owners, containers, pools, memory, pressure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
-from nri_resmgr.cli.amounts import count_cpus, duration_text, size_text
+from nri_resmgr.cli.amounts import count_cpus, cpus_text, duration_text, size_text
+from nri_resmgr.cli.cpu_use import CpuUse, mean_use, use_text
+from nri_resmgr.cli.look import Paint, plain
+from nri_resmgr.cli.render_cpus import (
+    LABEL,
+    MARKS,
+    Owner,
+    draw_map,
+    draw_use,
+    marks_of,
+    owners_of,
+    title_of,
+)
 from nri_resmgr.cli.render_status import CPU_KINDS, pending_text, session_text
+from nri_resmgr.cli.tables import format_table
+from nri_resmgr.cli.top_view import Order, View
 from nri_resmgr.values import CpuSet
 from nri_resmgr.values.documents import JsonObject
 
-Paint: TypeAlias = Callable[[str, str], str]
-"""Colours a text (the second) by the name of a style."""
-
-MARKS: Final = {"shared": "s", "reserved": "r", "isolated": "i", "idle": "·"}
-"""Of CPUs that are not exclusive to one container or balloon."""
-
-_LETTERS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-_LABEL: Final = 10  # columns before a map or a bar
 _BAR: Final = 30
 _SHORTEST_BAR: Final = 10  # beside its sizes, which are below it otherwise
 _NARROWEST: Final = 20  # columns; less would leave no room beside labels
-_GROUP: Final = 8  # CPUs between two blanks
-
-# Sequences of ECMA-48: bold black on colours that any terminal has.
-_OWNERS: Final = ("1;30;46", "1;30;45", "1;30;42", "1;30;43", "1;30;44", "1;30;47")
-_STYLES: Final = {
-    "title": "1",
-    "shared": "32",
-    "reserved": "33",
-    "isolated": "36",
-    "idle": "2",
-    "high": "1;31",
-    "bar": "32",
-} | {f"owner {number}": code for number, code in enumerate(_OWNERS)}
+_SHORTEST_NAME: Final = 16  # columns of a container or pool
+_SHORTEST_LIST: Final = 12  # of CPUs
 
 _HIGH: Final = 20.0  # per cent of the time in which some task waited
 
 
-def plain(_: str, text: str) -> str:
-    """Return a text without colour."""
-    return text
-
-
-def colored(style: str, text: str) -> str:
-    """Colour a text for a terminal."""
-    return f"\x1b[{_STYLES[style]}m{text}\x1b[0m"
-
-
-class Owner(msgspec.Struct, frozen=True):
-    """A container or balloon with exclusive CPUs.
+class Sample(msgspec.Struct, frozen=True):
+    """What a frame shows.
 
     Attributes:
-        name: Its name in the legend.
-        cpus: Its exclusive CPUs.
-        letter: Its mark in the map.
-        style: Its colour.
+        state: The answer of ``GET /v1/state``.
+        host: The answer of ``GET /v1/host``.
+        use: The use of CPUs since the sample before.
     """
 
-    name: str
-    cpus: CpuSet
-    letter: str
-    style: str
+    state: JsonObject
+    host: JsonObject
+    use: CpuUse
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """Lines of a frame: the heading stays, the others scroll."""
+
+    head: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join((*self.head, "", *self.lines))
 
 
 def render_frame(
-    state: JsonObject, host: JsonObject, width: int, paint: Paint = plain
-) -> str:
+    sample: Sample, width: int, paint: Paint = plain, view: View | None = None
+) -> Frame:
     """Draw a frame, in lines of at most *width* columns if that is 60 or more."""
-    width = max(width, _NARROWEST)
+    width, view = max(width, _NARROWEST), view or View()
+    state, use = sample.state, sample.use
     owners = owners_of(state)
-    blocks = (
-        list(_head(state, width, paint)),
-        list(_map(state, owners, width, paint)),
-        list(_legend(owners, width, paint)),
-        list(_memory(state, host, width, paint)),
-        list(_pressure(host["pressure"], paint)),
+    marks = marks_of(state, owners, paint)
+    blocks: Iterable[Iterable[str]] = (
+        draw_map(state, marks, width, paint),
+        _containers(sample, owners, view, width, paint),
+        _pools(sample, owners, width, paint),
+        draw_use(state, marks, use, width) if view.has_cpus else (),
+        _memory(state, sample.host, width, paint),
+        _pressure(sample.host["pressure"], paint),
     )
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def owners_of(state: JsonObject) -> tuple[Owner, ...]:
-    """Find the containers and balloons with exclusive CPUs, by the first CPU."""
-    found = [
-        (
-            f"{one['namespace']}/{one['pod']}/{one['name']}",
-            CpuSet.parse(one["exclusive"]),
-        )
-        for one in state["containers"]
-    ]
-    found += [
-        (pool["name"], CpuSet.parse(pool["cpus"]))
-        for pool in state["pools"]
-        if pool["kind"] == "balloon" and not pool["within"]
-    ]
-    found = sorted((one for one in found if one[1]), key=lambda one: min(one[1]))
-    return tuple(
-        Owner(
-            name,
-            cpus,
-            _LETTERS[number % len(_LETTERS)],
-            f"owner {number % len(_OWNERS)}",
-        )
-        for number, (name, cpus) in enumerate(found)
-    )
+    texts = (tuple(block) for block in blocks)
+    body = "\n\n".join("\n".join(text) for text in texts if text)
+    return Frame(tuple(_head(state, width, paint)), tuple(body.splitlines()))
 
 
 def _head(state: JsonObject, width: int, paint: Paint) -> Iterator[str]:
@@ -138,7 +112,7 @@ def folded(parts: Sequence[str], width: int, gap: str = "  ") -> list[str]:
     """
     lines: list[str] = []
     for part in parts:
-        shown = _cut(part, width)
+        shown = cut(part, width)
         if lines and len(lines[-1]) + len(gap) + len(shown) <= width:
             lines[-1] += f"{gap}{shown}"
         else:
@@ -146,52 +120,117 @@ def folded(parts: Sequence[str], width: int, gap: str = "  ") -> list[str]:
     return lines
 
 
-def _labelled(
-    label: str, parts: Sequence[str], width: int, gap: str = "  "
-) -> Iterator[str]:
-    for line in folded(parts, width - _LABEL, gap):
-        yield f"{label:<{_LABEL}}{line}"
-        label = ""
-
-
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """Return a text of at most *width* columns, with a mark if it was longer."""
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _map(
-    state: JsonObject, owners: Sequence[Owner], width: int, paint: Paint
+def _labelled(
+    label: str, parts: Sequence[str], width: int, gap: str = "  "
 ) -> Iterator[str]:
-    drawn = _drawn(state, owners, paint)
-    whole_groups = max(width - _LABEL, _GROUP + 1) // (_GROUP + 1)
-    per_line = whole_groups * _GROUP
-    for node in state["nodes"]:
-        cpus = list(CpuSet.parse(node["cpus"]))
-        for start in range(0, len(cpus), per_line):
-            label = f"node {node['id']}" if start == 0 else ""
-            line = cpus[start : start + per_line]
-            groups = (line[at : at + _GROUP] for at in range(0, len(line), _GROUP))
-            marks = " ".join("".join(drawn[cpu] for cpu in one) for one in groups)
-            yield f"{label:<{_LABEL}}{marks}"
+    for line in folded(parts, width - LABEL, gap):
+        yield f"{label:<{LABEL}}{line}"
+        label = ""
 
 
-def _drawn(
-    state: JsonObject, owners: Sequence[Owner], paint: Paint
-) -> Mapping[int, str]:
-    drawn = dict.fromkeys(CpuSet.parse(state["cpus"]["online"]), "?")
-    for word, mark in MARKS.items():
-        shown = paint(word, mark)
-        drawn |= dict.fromkeys(CpuSet.parse(state["cpus"][word]), shown)
-    for owner in owners:
-        drawn |= dict.fromkeys(owner.cpus, paint(owner.style, owner.letter))
-    return drawn
+class _Row(msgspec.Struct, frozen=True):
+    """A container or pool in its table.
+
+    Attributes:
+        name: Its name, indented.
+        mark: Its mark in the map.
+        style: The colour of the mark.
+        use: The mean use of its CPUs in thousandths.
+        cells: What is between the use and the CPUs.
+        cpus: Its CPUs.
+    """
+
+    name: str
+    mark: str
+    style: str
+    use: int | None
+    cells: tuple[str, ...]
+    cpus: CpuSet
 
 
-def _legend(owners: Sequence[Owner], width: int, paint: Paint) -> Iterator[str]:
-    yield "  ".join(f"{paint(word, mark)} {word}" for word, mark in MARKS.items())
-    columns = width - len("A ")
-    for owner in owners:
-        shown = _cut(f"{owner.name}  {owner.cpus}", columns)
-        yield f"{paint(owner.style, owner.letter)} {shown}"
+def _containers(
+    sample: Sample, owners: Sequence[Owner], view: View, width: int, paint: Paint
+) -> Iterator[str]:
+    found = [one for one in sample.state["containers"] if view.shows(title_of(one))]
+    by_name = {owner.name: owner for owner in owners}
+    rows = [_container(one, by_name, sample.use) for one in found]
+    rows.sort(key=_KEYS[view.order])
+    yield from _table(("  container", "use", "pool", "CPUs"), rows, width, paint)
+    if hidden := len(sample.state["containers"]) - len(found):
+        yield cut(f"{hidden} without {view.pattern!r} in the name", width)
+
+
+def _container(one: JsonObject, owners: Mapping[str, Owner], use: CpuUse) -> _Row:
+    name, cpus = title_of(one), CpuSet.parse(one["cpus"])
+    owner = owners.get(name)
+    mark, style = MARKS["shared"], "shared"
+    if owner:
+        mark, style = owner.letter, owner.style
+    mean = mean_use(use, cpus)
+    return _Row(name, mark, style, mean, (one["pool"] or "-",), cpus)
+
+
+def _by_cpu(row: _Row) -> tuple[bool, int, str]:
+    # Those of exclusive CPUs first, as in the map.
+    is_shared = row.mark == MARKS["shared"]
+    return is_shared, row.cpus.first if row.cpus else -1, row.name
+
+
+_KEYS: Final[Mapping[Order, Callable[[_Row], tuple[object, ...]]]] = {
+    Order.CPU: _by_cpu,
+    Order.USE: lambda row: (-1 if row.use is None else -row.use, row.name),
+    Order.NAME: lambda row: (row.name,),
+}
+
+
+def _pools(
+    sample: Sample, owners: Sequence[Owner], width: int, paint: Paint
+) -> Iterator[str]:
+    by_name = {owner.name: owner for owner in owners}
+    depths: dict[str, int] = {}
+    rows = []
+    for pool in sample.state["pools"]:  # after the one that it is part of
+        name, cpus = pool["name"], CpuSet.parse(pool["cpus"])
+        depths[name] = depths.get(pool["within"], -1) + 1
+        owner = by_name.get(name)
+        mark, style = (owner.letter, owner.style) if owner else (" ", "")
+        granted, capacity = (cpus_text(pool["cpu"][key]) for key in _AMOUNTS)
+        cells = (f"{granted} of {capacity}",)
+        mean = mean_use(sample.use, cpus)
+        rows.append(_Row("  " * depths[name] + name, mark, style, mean, cells, cpus))
+    yield from _table(("  pool", "use", "granted", "CPUs"), rows, width, paint)
+
+
+_AMOUNTS: Final = ("granted", "capacity")
+
+
+def _table(
+    header: Sequence[str], rows: Sequence[_Row], width: int, paint: Paint
+) -> Iterator[str]:
+    """Align rows, one line each; names are cut as far as needed, then lists of CPUs."""
+    if not rows:
+        return
+    cells = [(use_text(row.use), *row.cells) for row in rows]
+    columns = zip(header[1:-1], *cells, strict=True)
+    longest = (max(map(len, column)) for column in columns)
+    others = sum(longest) + len("A ") + len("  ") * len(header[1:]) + _SHORTEST_LIST
+    name = max(width - others, _SHORTEST_NAME)
+    table = format_table(
+        header,
+        (
+            (f"{row.mark} {cut(row.name, name)}", *middle, str(row.cpus) or "any")
+            for row, middle in zip(rows, cells, strict=True)
+        ),
+    )
+    first, *lines = (cut(line, width) for line in table.splitlines())
+    yield paint("title", first)
+    for row, line in zip(rows, lines, strict=True):
+        yield f"{paint(row.style, line[0])}{line[1:]}" if row.style else line
 
 
 def _memory(
@@ -201,14 +240,14 @@ def _memory(
     nodes = [node for node in state["nodes"] if node["memory"]["capacity"]]
     sizes = [_sizes(node, used.get(node["id"])) for node in nodes]
     # One length for all nodes, or bars could not be compared.
-    columns = width - _LABEL - len("[]")
+    columns = width - LABEL - len("[]")
     beside = columns - max(map(len, sizes), default=0) - len(" ")
     is_beside = beside >= _SHORTEST_BAR
     length = min(_BAR, beside if is_beside else columns)
     for node, size in zip(nodes, sizes, strict=True):
         label = f"node {node['id']}"
         bar = f"[{_bar(node['memory'], length, paint)}]"
-        yield f"{label:<{_LABEL}}{bar}{f' {size}' if is_beside else ''}"
+        yield f"{label:<{LABEL}}{bar}{f' {size}' if is_beside else ''}"
         if not is_beside:
             yield from _labelled("", size.split(" "), width, " ")
 
@@ -238,4 +277,4 @@ def _pressure(pressure: JsonObject, paint: Paint) -> Iterator[str]:
             paint("high", f"{value:<6.1f}") if value >= _HIGH else f"{value:<6.1f}"
             for value in values
         )
-        yield f"{name:<{_LABEL}}{'  '.join(shown)}".rstrip()
+        yield f"{name:<{LABEL}}{'  '.join(shown)}".rstrip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import select
 import shutil
@@ -12,17 +11,24 @@ import sys
 import termios
 import time
 import tty
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
-from nri_resmgr.cli.flags import Parser, add_client_flags
-from nri_resmgr.cli.render_top import Paint, colored, plain, render_frame
+from nri_resmgr.cli.cpu_use import use_between
+from nri_resmgr.cli.flags import Parser
+from nri_resmgr.cli.look import Paint, look_of_output
+from nri_resmgr.cli.output import add_client_flags, is_document, print_each
+from nri_resmgr.cli.render_top import Frame, Sample, cut, render_frame
 from nri_resmgr.cli.streams import write_unfiltered
+from nri_resmgr.cli.terminal_keys import keys_of
+from nri_resmgr.cli.top_view import View, help_text, pressed, scrolled
 from nri_resmgr.control.client import AnswerLost, Client, NoDaemon
-from nri_resmgr.values.printable import printable, printable_data, printable_json
+from nri_resmgr.values.documents import JsonObject
+from nri_resmgr.values.printable import printable, printable_data
 
 _INTERVAL: Final = 2.0  # seconds
 _MIN_INTERVAL, _MAX_INTERVAL = 0.1, 3600.0
+_MEASURED: Final = 0.5  # seconds of the use of CPUs in a single frame
 
 # ECMA-48 and xterm: the alternate screen without a cursor, and back.
 _ENTER: Final = "\x1b[?1049h\x1b[?25l"
@@ -35,6 +41,7 @@ _EXAMPLES: Final = """\
 examples:
   nri-resmgr top                   until q or Ctrl-C
   nri-resmgr top --once            one frame, such as for a report
+  nri-resmgr top --once -o json    its data, for programs
   nri-resmgr top --interval 0.5    two frames a second
 """
 
@@ -42,11 +49,16 @@ examples:
 def add_arguments(parser: Parser) -> None:
     """Describe the command."""
     parser.description = (
-        "Draw the machine's CPUs with the containers that hold them, memory by node, "
-        "and pressure, repeatedly. q or Ctrl-C ends it."
+        "Draw the machine's CPUs with the containers that hold them and their use, "
+        "pools, memory by node, and pressure, repeatedly. The last line of the screen "
+        "shows the keys; q or Ctrl-C ends it."
     )
     parser.epilog = _EXAMPLES
-    parser.add_argument("--once", action="store_true", help="print one frame and exit")
+    parser.add_argument(
+        "--once",
+        action="store_true",
+        help="print one frame and exit; it measures the use of CPUs for half a second",
+    )
     parser.add_argument(
         "--interval",
         type=_seconds,
@@ -54,7 +66,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="SECONDS",
         help="time between two frames in seconds, default %(default)s",
     )
-    add_client_flags(parser, "text, or a JSON object per frame; default %(default)s")
+    add_client_flags(parser, each="frame")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -64,67 +76,135 @@ def run(options: argparse.Namespace) -> int:
         NoDaemon: There is no daemon at the start.
     """
     client = Client(options.control_socket)
-    if options.output == "json":
-        return _print_all(options, lambda: _data(client))
-    live = sys.stdout.isatty()
-    paint = colored if live and not os.environ.get("NO_COLOR") else plain
-    if options.once or not live:
-        return _print_all(options, lambda: _frame(client, paint))
+    if is_document(options.output):
+        return _print_documents(client, options)
+    paint = look_of_output().paint
+    if options.once or not sys.stdout.isatty():
+        return _print_frames(client, options, paint)
+    node = _Node(client)
+    screen = _Screen(paint)
     # Before the screen changes: without a daemon, the error must stay visible.
-    first = _frame(client, paint)
+    sample: Sample | None = node.sample()
     with _alternate_screen():
-        _draw(first)
-        while not _is_ended(options.interval):
-            _draw(_frame_or_why(client, paint))
+        while screen.follow_keys(sample, node.problem, options.interval):
+            sample = node.sample_or_none()
     return 0
 
 
-def _print_all(options: argparse.Namespace, text: Callable[[], str]) -> int:
-    write_unfiltered(f"{text()}\n")
-    while not options.once:
+def _print_documents(client: Client, options: argparse.Namespace) -> int:
+    while True:
+        state, host = client.get("/v1/state"), client.get("/v1/host")
+        document = {"apiVersion": state["apiVersion"], "kind": "Frame"}
+        print_each({**document, "state": state, "host": host}, options.output)
+        if options.once:
+            return 0
         time.sleep(options.interval)
-        gap = "\n" if options.output == "text" else ""
-        write_unfiltered(f"{gap}{text()}\n")
-    return 0
 
 
-def _data(client: Client) -> str:
-    both = {"state": client.get("/v1/state"), "host": client.get("/v1/host")}
-    return printable_json(json.dumps(both))
+def _print_frames(client: Client, options: argparse.Namespace, paint: Paint) -> int:
+    node = _Node(client)
+    node.sample()
+    gap = ""
+    while True:
+        time.sleep(_MEASURED if options.once or not gap else options.interval)
+        width = shutil.get_terminal_size().columns
+        write_unfiltered(f"{gap}{render_frame(node.sample(), width, paint).text}\n")
+        if options.once:
+            return 0
+        gap = "\n"
 
 
-def _frame(client: Client, paint: Paint) -> str:
-    state = printable_data(client.get("/v1/state"))
-    host = printable_data(client.get("/v1/host"))
-    return render_frame(state, host, shutil.get_terminal_size().columns, paint)
+class _Node:
+    """The node, as the daemon's answers have it.
+
+    Attributes:
+        problem: Why there is no sample; empty while there is one.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._before: JsonObject | None = None
+        self.problem = ""
+
+    def sample(self) -> Sample:
+        """Query the daemon.
+
+        Raises:
+            ResmgrError: There is no answer.
+        """
+        state = printable_data(self._client.get("/v1/state"))
+        host = printable_data(self._client.get("/v1/host"))
+        use = use_between(self._before, host)
+        self._before, self.problem = host, ""
+        return Sample(state, host, use)
+
+    def sample_or_none(self) -> Sample | None:
+        """Query a daemon that may be restarting."""
+        try:
+            return self.sample()
+        except (NoDaemon, AnswerLost) as error:
+            self._before, self.problem = None, printable(str(error))
+            return None
 
 
-def _frame_or_why(client: Client, paint: Paint) -> str:
-    try:
-        return _frame(client, paint)
-    except (NoDaemon, AnswerLost) as error:  # it may be restarted
-        return printable(str(error))
+class _Screen:
+    """The terminal with a frame, and the view of it that keys change."""
+
+    def __init__(self, paint: Paint) -> None:
+        self._paint = paint
+        self._view = View()
+
+    def follow_keys(self, sample: Sample | None, problem: str, seconds: float) -> bool:
+        """Draw until it is time for the next sample; return whether that is wanted.
+
+        It is not after the key that ends the program, or when the terminal closed.
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            page = self._draw(sample, problem)
+            keys = _pressed_keys(deadline - time.monotonic())
+            if keys is None:
+                return False
+            if not keys:
+                return True
+            for key in keys:
+                view = pressed(self._view, key, page)
+                if view is None:
+                    return False
+                self._view = view
+
+    def _draw(self, sample: Sample | None, problem: str) -> int:
+        """Draw, and return the number of lines that scroll."""
+        size = shutil.get_terminal_size()
+        frame = Frame((problem,))
+        if sample:
+            frame = render_frame(sample, size.columns, self._paint, self._view)
+        # Beside them there are an empty line and that of the keys.
+        room = max(size.lines - len(frame.head) - 2, 1)
+        self._view = scrolled(self._view, len(frame.lines), room)
+        first = self._view.first
+        shown = (*frame.head, "", *frame.lines[first : first + room])
+        shown = shown[: size.lines - 1]
+        shown += ("",) * (size.lines - 1 - len(shown))
+        keys = cut(help_text(self._view, len(frame.lines), room), size.columns)
+        # Erased first: after a line as wide as the screen, its last column would be
+        # erased.
+        text = "".join(f"{_ERASE_LINE}{line}\n" for line in shown)
+        help_line = self._paint("help", keys)
+        write_unfiltered(f"{_FROM_THE_TOP}{text}{_ERASE_BELOW}{help_line}")
+        return room
 
 
-def _draw(frame: str) -> None:
-    # One line less than there are: after the last one the screen would scroll.
-    lines = frame.splitlines()[: shutil.get_terminal_size().lines - 1]
-    # Erased first: after a line as wide as the screen, its last column would be erased.
-    text = "".join(f"{_ERASE_LINE}{line}\n" for line in lines)
-    write_unfiltered(f"{_FROM_THE_TOP}{text}{_ERASE_BELOW}")
-
-
-def _is_ended(seconds: float) -> bool:
-    """Wait for the next frame; return whether q was pressed or the terminal closed."""
-    deadline = time.monotonic() + seconds
+def _pressed_keys(seconds: float) -> list[str] | None:
+    """Wait for keys; none after some seconds, None if the terminal closed."""
     if not sys.stdin.isatty():
-        time.sleep(seconds)
-        return False
-    while (left := deadline - time.monotonic()) > 0:
-        ready, _, _ = select.select([sys.stdin], [], [], left)
-        if ready and os.read(sys.stdin.fileno(), 64) in (b"q", b"Q", b""):
-            return True
-    return False
+        time.sleep(max(seconds, 0))
+        return []
+    ready, _, _ = select.select([sys.stdin], [], [], max(seconds, 0))
+    if not ready:
+        return []
+    data = os.read(sys.stdin.fileno(), 64)
+    return keys_of(data) or [""] if data else None
 
 
 @contextlib.contextmanager

@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from nri_resmgr.cli.amounts import size_text
 from nri_resmgr.cli.events import event_line
 from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
-from nri_resmgr.cli.render_top import colored, render_frame
 from nri_resmgr.control.explain import explanation_of
 from nri_resmgr.control.state import state_of
 from tests.control.daemon_parts import Parts, make_parts
-from tests.examples import examples
 
 STATUS = """\
 nri-resmgr 0.1.0 as 90-resource-policy, up 1 h 2 min
@@ -63,30 +58,6 @@ history:
   event  time                      kind              CPUs  nodes  why
   #2     2023-11-14T22:13:21.000Z  container.placed  4-5   1      it is Guaranteed \
 and asks for whole CPUs, so they are exclusive"""
-
-FRAME = """\
-nri-resmgr 0.1.0  TopologyAwarePolicy  up 1 h 2 min
-runtime   containerd 2.1.0, disconnected
-CPUs      exclusive 3  shared 2  reserved 1  isolated 0  idle 2  of 8
-
-node 0    rAss
-node 1    BB··
-
-s shared  r reserved  i isolated  · idle
-A shop/mixed/main  1
-B shop/own/main  4-5
-
-node 0    [##.......................] 1 GiB granted of 16 GiB dram, 8 GiB in use
-node 1    [##.......................] 1 GiB granted of 16 GiB dram
-
-waiting   10 s    1 min   5 min   (per cent of the time)
-cpu       25.0    1.0     0.1"""
-
-HOST: dict[str, Any] = {
-    "pressure": {"cpu": {"some": {"avg10": 25.0, "avg60": 1.0, "avg300": 0.1}}},
-    "nodes": [{"id": 0, "used": 8 << 30}, {"id": 1, "used": None}],
-}
-
 
 BY_CGROUP: dict[str, Any] = {
     "by": "cgroup",
@@ -335,103 +306,3 @@ def test_the_wide_form_of_an_event_names_all_containers() -> None:
     event = {"number": 4, "time": "T", "kind": "k", "containers": containers}
 
     assert event_line(event, is_wide=True) == "T  #4  k  0 kept  1 kept  2 kept  3 kept"
-
-
-def test_a_picture_of_the_node() -> None:
-    assert render_frame(state(), HOST, 80) == FRAME
-
-
-def test_bars_are_as_long_as_the_width_allows() -> None:
-    bars = [
-        [
-            line
-            for line in render_frame(state(), HOST, width).splitlines()
-            if "[" in line
-        ]
-        for width in (85, 80, 60)
-    ]
-
-    assert [line.partition("]")[0] for line, _ in bars] == [
-        f"node 0    [##{'.' * 28}",
-        f"node 0    [##{'.' * 23}",
-        # The sizes are below it.
-        f"node 0    [##{'.' * 28}",
-    ]
-
-
-# Also one word that is longer than a line.
-WORDS = st.text("abc -/:", min_size=1) | st.text("abc", min_size=70, max_size=120)
-AMOUNTS = st.integers(0, 1 << 54)
-
-
-@examples(0.5)
-@given(
-    width=st.integers(60, 260),
-    machine=st.sampled_from(("1s2n4c1t", "2s2n40c2t", "1s16n2c1t")),
-    words=st.fixed_dictionaries(
-        {"error": WORDS, "runtime": WORDS, "pod": WORDS, "version": WORDS}
-    ),
-    amounts=st.fixed_dictionaries(
-        {"capacity": AMOUNTS.filter(bool), "granted": AMOUNTS, "used": AMOUNTS}
-    ),
-)
-def test_a_frame_is_as_wide_as_the_terminal_at_most(
-    width: int, machine: str, words: dict[str, str], amounts: dict[str, int]
-) -> None:
-    parts = make_parts(machine)
-    parts.run(words["pod"], 2)
-    found = state_of(parts.daemon)
-    found["daemon"] |= {"version": words["version"], "uptimeSeconds": 10**8}
-    found["daemon"]["dryRun"] = True
-    found["runtime"]["name"] = words["runtime"]
-    found["configuration"]["error"] = {"why": words["error"]}
-    found["pendingUpdates"] = {"count": 10**6, "oldestSeconds": 10**6}
-    for node in found["nodes"]:
-        capacity, granted = amounts["capacity"], amounts["granted"]
-        node["memory"] |= {"capacity": capacity, "granted": granted}
-    used = [{"id": node["id"], "used": amounts["used"]} for node in found["nodes"]]
-    some = {"avg10": 100.0, "avg60": 100.0, "avg300": 100.0}
-    pressure = {one: {"some": some} for one in ("cpu", "memory", "io", "irq")}
-
-    frame = render_frame(found, {"nodes": used, "pressure": pressure}, width)
-
-    assert [line for line in frame.splitlines() if len(line) > width] == []
-    # Cut at the end only.
-    assert frame.count("…") <= frame.count("\n")
-    joined = " ".join(frame.split())
-    assert f"{size_text(amounts['used'])} in use" in joined
-
-
-def test_a_frame_shows_pending_updates() -> None:
-    waiting = state() | {"pendingUpdates": {"count": 2, "oldestSeconds": 5.0}}
-
-    assert "updates   2 updates pending, the oldest for 5 s" in render_frame(
-        waiting, HOST, 80
-    )
-
-
-def test_colours_are_all_that_a_terminal_adds() -> None:
-    painted = render_frame(state(), HOST, 80, colored)
-    bare = "".join(part.partition("m")[2] for part in f"m{painted}".split("\x1b["))
-
-    assert painted != FRAME
-    assert bare == FRAME
-
-
-def test_maps_of_large_nodes_are_folded() -> None:
-    parts = make_parts("1s1n40c1t")
-    frame = render_frame(state_of(parts.daemon), HOST | {"pressure": {}}, 30)
-
-    assert frame.split("\n\n")[1].splitlines() == [
-        "node 0    r······· ········",
-        "          ········ ········",
-        "          ········",
-    ]
-
-
-def test_names_are_cut_to_the_width() -> None:
-    parts = make_parts()
-    parts.run("a-very-long-name-of-a-pod", 2)
-    frame = render_frame(state_of(parts.daemon), HOST, 30)
-
-    assert "A shop/a-very-long-name-of-a-…" in frame.splitlines()
