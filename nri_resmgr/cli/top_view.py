@@ -9,6 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 _LAST: Final = 1 << 30  # a line after all others
+_FILTER: Final = "/ filter"
 
 
 class Order(enum.StrEnum):
@@ -89,10 +90,12 @@ def help_text(view: View, lines: int, room: int) -> str:
     """Return the keys, and which of the lines are visible if not all are."""
     if view.is_typing:
         return f"filter: {view.pattern}_  Enter keeps it, Esc clears it"
-    text = f"q quit  s sort: {view.order}  / filter  c CPUs"
-    if view.pattern:
-        text = f"q quit  s sort: {view.order}  / filter: {view.pattern}, Esc clears it"
+    parts = ["q quit", f"s sort: {view.order}", "c CPUs"]
     if lines > room:
         last = min(view.first + room, lines)
-        text += f"  arrows scroll: {view.first + 1}-{last} of {lines}"
-    return text
+        parts.append(f"arrows: {view.first + 1}-{last} of {lines}")
+    # Last, since it can be longer than the screen is wide.
+    parts.append(
+        f"/ filter: {view.pattern}, Esc clears it" if view.pattern else _FILTER
+    )
+    return "  ".join(parts)

@@ -53,8 +53,8 @@ async def test_answers_of_the_daemon(
     for one in found.values():
         assert one.stdout.isascii()
         assert r"default/gr\xf6\xdfe/gr\xf6\xdfe" in one.stdout
-    # As wide as the terminal, which the mark of a cut name is a part of.
-    assert f" default/{'a' * 49}~\n" in found["top"].stdout
+    # As wide as its column, which the mark of a cut name is a part of.
+    assert f" default/{'a' * 16}~  -  " in found["top"].stdout
     assert "s shared  r reserved  i isolated  . idle" in found["top"].stdout
 
 

@@ -338,12 +338,16 @@ def test_the_last_page_is_full_if_there_are_enough_lines(
 
 
 def test_the_help_line_shows_the_keys_and_the_place() -> None:
-    assert help_text(View(), 5, 10) == "q quit  s sort: CPU  / filter  c CPUs"
-    assert help_text(View(first=3), 20, 10).endswith("  arrows scroll: 4-13 of 20")
+    assert help_text(View(), 5, 10) == "q quit  s sort: CPU  c CPUs  / filter"
+    place = "  arrows: 4-13 of 20  "
+    assert (
+        help_text(View(first=3), 20, 10)
+        == f"q quit  s sort: CPU  c CPUs{place}/ filter"
+    )
     typing = View(pattern="we", is_typing=True)
     assert help_text(typing, 5, 10) == "filter: we_  Enter keeps it, Esc clears it"
     kept = help_text(View(pattern="we"), 5, 10)
-    assert kept == "q quit  s sort: CPU  / filter: we, Esc clears it"
+    assert kept == "q quit  s sort: CPU  c CPUs  / filter: we, Esc clears it"
 
 
 @pytest.mark.parametrize(

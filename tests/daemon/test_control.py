@@ -75,7 +75,7 @@ async def test_every_command_is_answered(tmp_path: Path) -> None:
     kinds = [line.split("  ")[2] for line in events.stdout.splitlines()]
     assert kinds[-3:] == ["container.placed", "container.placed", "container.refused"]
     assert "\x1b" not in top.stdout
-    assert "node 1    AA" in top.stdout
+    assert "socket 0  rsss | AAss\n" in top.stdout
     assert "stub.stub" in log.stdout
 
 

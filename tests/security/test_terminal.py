@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import pty
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -25,6 +23,7 @@ from nri_resmgr.stub.model import LinuxContainer, LinuxResources
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.cli.command import ROOT, nri_resmgr
+from tests.cli.terminal import on_a_terminal
 from tests.daemon.daemon_process import IDENTITY, RunningDaemon, daemon
 from tests.security.hostile import FORGED, VALID, forged_in, found_in
 from tests.security.test_secrets import asked
@@ -160,33 +159,21 @@ def asked_by_command(control: Path) -> dict[str, str]:
             done = nri_resmgr(*words)
             assert "Traceback" not in done.stderr
             found[f"{query[0]} {len(found)} {form}"] = done.stdout + done.stderr
-    found["top on a terminal"] = on_a_terminal("top", f"--control-socket={control}")
+    found["top on a terminal"] = drawn_on_a_terminal(
+        "top", f"--control-socket={control}"
+    )
     return found
 
 
-def on_a_terminal(*words: str) -> str:
-    """Return what a command writes on a terminal in a second, without our colours."""
-    leader, follower = pty.openpty()
-    process = subprocess.Popen(
-        (sys.executable, "-m", "nri_resmgr", *words),
-        env={"PYTHONPATH": str(ROOT), "NO_COLOR": "1", "TERM": "xterm"},
-        stdin=follower,
-        stdout=follower,
-        stderr=follower,
-    )
-    os.close(follower)
-    text = b""
-    try:
-        while text.count(b"\x1b[J") < 1:
-            text += os.read(leader, 1 << 16)
-        os.write(leader, b"q")
-        process.wait(20)
-    finally:
-        process.kill()
-        process.wait()
-        os.close(leader)
+def drawn_on_a_terminal(*words: str) -> str:
+    """Return what a command draws on a terminal, without our own sequences."""
+    size = {"columns": 200, "lines": 100}  # room for many containers
+    with on_a_terminal(*words, **size, environment={"NO_COLOR": "1"}) as terminal:
+        terminal.until(lambda screen: screen[-1].startswith("q quit"))
+        terminal.press("q")
+        text = terminal.rest()
     ours = ("\x1b[?1049h", "\x1b[?25l", "\x1b[?25h", "\x1b[?1049l", "\x1b[H", "\x1b[K")
-    shown = text.decode().replace("\r\n", "\n")
+    shown = text.replace("\r\n", "\n")
     for sequence in (*ours, "\x1b[J"):
         shown = shown.replace(sequence, "")
     return shown

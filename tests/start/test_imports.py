@@ -114,13 +114,13 @@ COSTLY = {"asyncio", "ssl", "logging", "subprocess", "shutil", "tempfile", "diff
     [
         ("--help", 19),
         ("--version", 20),
-        ("status --help", 29),
-        ("status", 29),
-        ("events", 26),
-        ("log", 26),
-        ("reload", 29),
-        ("rebalance", 32),
-        ("explain web", 32),
+        ("status --help", 31),
+        ("status", 31),
+        ("events", 27),
+        ("log", 28),
+        ("reload", 30),
+        ("rebalance", 34),
+        ("explain web", 34),
     ],
 )
 def test_a_command_that_asks_imports_little(
