@@ -97,6 +97,11 @@ COMMANDS: Final = (
     Command(
         "new-plugin", "make a folder for a plugin of your own", "new_plugin.command"
     ),
+    Command(
+        "completion",
+        "print a script that completes command lines in a shell",
+        "completion.command",
+    ),
     Command("install", "install a plugin in the runtime's plugin folder", "install"),
     Command("uninstall", "remove an installed plugin", "uninstall"),
     Command(

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, NoReturn, Required, TypedDict, Unpack
 
+import msgspec
+
 from nri_resmgr.daemon.defaults import DEFAULT_CONTROL_SOCKET
 from nri_resmgr.values.printable import printable
 
@@ -233,16 +235,22 @@ def inner_path(text: str) -> str:
     return text
 
 
-def one_of(*words: str) -> Callable[[str], str]:
-    """Return a flag's type that accepts only *words*.
+class OneOf(msgspec.Struct, frozen=True):
+    """A flag's type that accepts only some words.
 
     argparse checks ``choices`` on the command line only, not in defaults.
     """
 
-    def check(text: str) -> str:
-        if text not in words:
-            known = ", ".join(words)
+    words: tuple[str, ...]
+
+    def __call__(self, text: str) -> str:
+        """Return the text, if it is one of them."""
+        if text not in self.words:
+            known = ", ".join(self.words)
             raise argparse.ArgumentTypeError(f"{text!r} is not one of {known}")
         return text
 
-    return check
+
+def one_of(*words: str) -> OneOf:
+    """Return a flag's type that accepts only *words*."""
+    return OneOf(words)

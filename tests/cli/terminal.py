@@ -12,7 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -83,15 +83,30 @@ def on_a_terminal(
     environment: dict[str, str] | None = None,
 ) -> Iterator[Terminal]:
     """Run ``nri-resmgr`` on a terminal of this size."""
+    command = (sys.executable, "-m", "nri_resmgr", *words)
+    given = {"PYTHONPATH": str(ROOT), "TERM": "xterm", **(environment or {})}
+    with running_on_a_terminal(command, given, columns, lines) as terminal:
+        yield terminal
+
+
+@contextmanager
+def running_on_a_terminal(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    columns: int = 80,
+    lines: int = 24,
+) -> Iterator[Terminal]:
+    """Run any program on a terminal that it controls."""
     leader, follower = pty.openpty()
     size = struct.pack("HHHH", lines, columns, 0, 0)
     fcntl.ioctl(follower, termios.TIOCSWINSZ, size)
     with subprocess.Popen(
-        (sys.executable, "-m", "nri_resmgr", *words),
-        env={"PYTHONPATH": str(ROOT), "TERM": "xterm", **(environment or {})},
+        command,
+        env=environment,
         stdin=follower,
         stdout=follower,
         stderr=follower,
+        start_new_session=True,
     ) as process:
         os.close(follower)
         try:

@@ -23,6 +23,7 @@ openssl             openssl
 buildah             buildah
 /usr/lib/podman/netavark  netavark
 ps                  procps
+zsh                 zsh
 "
 # Debian's tests take other suites' containerd and busybox without installing.
 if ! grep -qx 'ID=debian' /etc/os-release; then
