@@ -118,7 +118,7 @@ async def test_top_scrolls_below_its_heading(tmp_path: Path) -> None:
         assert [line for line in first if len(line) > 60] == []
         assert first[:head] == second[:head] == last[:head]
         assert second[head:-2] == first[head + 1 : -1]
-        _, at, every = place_of(last)
+        at, every = place_of(last)[1:]
         assert at == every > place_of(first)[1]
         assert again == first
         assert terminal.process.returncode == 0
