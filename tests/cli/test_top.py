@@ -209,6 +209,15 @@ def test_a_number_that_is_longer_than_its_group_moves_the_next_one() -> None:
     assert drawn.splitlines()[:2] == ["node 0    0  1000 1002", "socket 0  r· ·    ··"]
 
 
+def test_a_cpu_that_two_nodes_list_is_drawn_once() -> None:
+    found = state()  # as with emulated NUMA
+    for node in found["nodes"]:
+        node["cpus"] = "0-7"
+
+    _, drawn, *_ = frame(found).split("\n\n")
+    assert drawn.splitlines()[:2] == ["node 0    0", "socket 0  rAssBB··"]
+
+
 # Tables.
 
 
@@ -263,6 +272,15 @@ def test_names_are_cut_so_that_the_other_columns_fit() -> None:
 
     assert table[1].startswith("A shop/a-very-long-")
     assert table[1].endswith("…  45%  NUMA node #1  4-5")
+
+
+def test_a_list_of_cpus_is_cut_at_the_end_of_the_line() -> None:
+    found = state()
+    found["containers"][0]["cpus"] = ",".join(str(2 * one) for one in range(90))
+    (row,) = (line for line in frame(found, 60).splitlines() if "mixed/main" in line)
+
+    assert (len(row), row[-1]) == (60, "…")
+    assert "  0,2,4," in row
 
 
 def test_without_a_measurement_no_use_is_claimed() -> None:

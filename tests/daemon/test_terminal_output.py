@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -90,11 +91,16 @@ async def test_status_of_a_namespace(tmp_path: Path) -> None:
     def watch(socket: Path, _: Path) -> None:
         words = ("status", "--control-socket", socket, "-n")
         here, none = nri_resmgr(*words, "default"), nri_resmgr(*words, "none")
+        data = [
+            json.loads(nri_resmgr(*words, name, "-o", "json").stdout)
+            for name in ("default", "none")
+        ]
 
         assert "default/web/web" in here.stdout
         assert "default/web/web" not in none.stdout
         assert none.stdout.endswith("no containers in namespace none\n")
         assert (here.returncode, none.returncode) == (0, 0)
+        assert [len(one["containers"]) for one in data] == [1, 0]
 
     await shown(tmp_path, watch, WEB)
 
