@@ -90,9 +90,10 @@ def test_bash_offers(
 
 def test_bash_offers_the_flags_of_each_command(scripts: dict[str, Path]) -> None:
     for name, parser in parsers_below(build_parser({})):
-        page = re.findall(r"^  (-.*?)(?:  |$)", parser.format_help(), re.MULTILINE)
+        page = parser.format_help().partition("examples:")[0]
+        lines = re.findall(r"^  (-.*?)(?:  |$)", page, re.MULTILINE)
         flags = [
-            flag for line in page for flag in re.findall(r"(?<!\S)--?[\w-]+", line)
+            flag for line in lines for flag in re.findall(r"(?<!\S)--?[\w-]+", line)
         ]
 
         assert completed(scripts["bash"], *name.split(), "-") == flags
