@@ -49,7 +49,7 @@ def test_the_machine_is_shown_with_the_given_kinds(tmp_path: Path) -> None:
         "topology", "--host-root", root, "--memory-kinds", "1=hbm", "-o", "json"
     )
 
-    nodes = json.loads(shown.stdout)["nodes"]
+    nodes = json.loads(shown.stdout)["machine"]["nodes"]
     assert [node.get("kind", "dram") for node in nodes] == ["dram", "hbm"]
 
 

@@ -271,6 +271,7 @@ KNOWN: Final = {
     "nri_resmgr/daemon/cluster/reading.py": 1,  # of a `SpoolFolder`, which bounds files
     "nri_resmgr/agent/api/credentials.py": 1,  # of a `Source`, which bounds files
     "nri_resmgr/cli/launcher.py": 1,  # in a program that it writes: the program itself
+    "nri_resmgr/cli/new_plugin/command.py": 1,  # of our own package
 }
 
 
