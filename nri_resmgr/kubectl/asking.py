@@ -86,7 +86,7 @@ def _answer(
         return of_node(node, text, query.form)
     except PluginError as error:
         return error
-    except ValueError:
+    except (ValueError, RecursionError):
         return KubectlFailed("the answer is not JSON")
 
 

@@ -50,7 +50,7 @@ class Kubectl:
         """
         try:
             return json.loads(self.output("get", *words, "--output=json"))
-        except ValueError:
+        except (ValueError, RecursionError):
             raise KubectlFailed("kubectl get has not printed JSON") from None
 
     def output(self, *words: str) -> bytes:

@@ -124,7 +124,7 @@ def _answer(kubectl: Kubectl, *words: str) -> bytes:
     text = kubectl.output(*words).decode(errors="replace")
     try:
         found = [redact_data(one) for one in documents_in(text)]
-    except ValueError:
+    except (ValueError, RecursionError):
         raise KubectlFailed("the answer is not JSON") from None
     return "".join(f"{json.dumps(one)}\n" for one in found).encode()
 
@@ -191,4 +191,7 @@ def _essential(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _written(data: Any) -> bytes:
-    return f"{json.dumps(redact_data(data), indent=2)}\n".encode()
+    try:
+        return f"{json.dumps(redact_data(data), indent=2)}\n".encode()
+    except RecursionError:
+        raise KubectlFailed("the object is nested too deep") from None

@@ -42,6 +42,7 @@ from nri_resmgr.host.machine.sysfs_writer import sysfs_files
 from nri_resmgr.host.mounts import MountTable
 from nri_resmgr.host.pressure import read_pressure
 from nri_resmgr.host.recorded import RecordedTree
+from nri_resmgr.kubectl.redact import redact_text
 from nri_resmgr.kubelet.pod_reader import read_pod
 from nri_resmgr.log.levels import LogLevels
 from nri_resmgr.policies import parse_config, read_config
@@ -74,6 +75,11 @@ class Reader:
 
     read: Callable[[str], object]
     samples: Callable[[], Iterable[str]]
+
+
+def _of_bundle(text: str) -> None:
+    redacted = redact_text(text)
+    assert redact_text(redacted) == redacted
 
 
 def _configuration(text: str) -> None:
@@ -341,6 +347,7 @@ READERS: Final[Mapping[str, Reader]] = {
     "review": Reader(_review, lambda: samples.REVIEWS),
     "certificate": Reader(first_validity, lambda: (samples.CERTIFICATE,)),
     "settings of a plugin": Reader(_PluginSettings.read, lambda: _PLUGIN_SETTINGS),
+    "text of a bundle": Reader(_of_bundle, lambda: samples.WITH_SECRETS),
     "log level": Reader(_level, lambda: ("stub.*=debug", "*=info")),
     **{path: _of_host(path) for path in _FILES},
 }

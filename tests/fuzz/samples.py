@@ -355,6 +355,12 @@ aSkFsYXh1Rowx+9ghAt1NkM6TpMa0mqYewUh
 -----END CERTIFICATE-----
 """
 
+WITH_SECRETS: Final = (
+    "- name: DB_PASSWORD\n  value: |\n    x\n  token: 'y z'\n",
+    'sent {"auth": "{\\"token\\": \\"x\\"}"} to https://a:b@c --api-key z\n',
+    "Authorization: Bearer eyJhbGciOi.eyJzdWIiOi.x\n-----BEGIN PRIVATE KEY-----\nx",
+)
+
 ADJUSTMENTS: Final = (
     """\
 - apiVersion: criresmgr.intel.com/v1alpha1
