@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from typing import Any, Final
 
 import msgspec
 
 from nri_resmgr.app.configuration.build import build_policy
-from nri_resmgr.app.plugin.catch_up import catch_up
+from nri_resmgr.app.plugin.catch_up import catch_up, would_stay
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.app.plugin.present_pins import with_present_pins
 from nri_resmgr.policies import parse_config
@@ -186,13 +186,10 @@ class History:
         state = restored(shuffled(text, order) if order else text, self.policy)
         pins, why, refused = dict(self.pins), dict[str, Rule](), list[str]()
 
-        def propose(event: Event) -> Decision[Any]:
-            return self.policy.decide(state, event)
-
         def handle(event: Event) -> Decision[Any]:
             nonlocal state
             try:
-                decision = propose(event)
+                decision = self.policy.decide(state, event)
             except PolicyError:
                 assert isinstance(event, Updated)
                 refused.append(event.spec.id)
@@ -209,7 +206,8 @@ class History:
             whole = parse_spec(self.machines[0])
             present = tuple(with_present_pins(present, known, self.pins, whole))
         listed = Synchronized(present, pods)
-        for one in catch_up(listed, known, propose, handle, PodOverheads()):
+        stays = partial(would_stay, self.policy, state)
+        for one in catch_up(listed, known, stays, handle, PodOverheads()):
             pins[one.container] = one.pin.over(pins[one.container])
         return Restart(state, pins, why, tuple(refused))
 

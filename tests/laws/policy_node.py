@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import permutations
 from typing import Any, Protocol
 
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nri_resmgr.app.plugin.catch_up import catch_up
+from nri_resmgr.app.plugin.catch_up import catch_up, would_stay
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.decision import Decision, Policy
@@ -231,13 +232,10 @@ class Node(RuleBasedStateMachine):
             self.why |= {one.container: one.rule for one in decision.reasons}
             return decision
 
-        def propose(event: Event) -> Decision[Any]:
-            found: Decision[Any] = self.policy.decide(self.state, event)
-            return found
-
         known, overheads = self.state.ledger.entries.get, PodOverheads()
         listed = Synchronized(found, frozenset(PODS))
-        updates = catch_up(listed, known, propose, handle, overheads)
+        stays = partial(would_stay, self.policy, self.state)
+        updates = catch_up(listed, known, stays, handle, overheads)
         for one in updates:
             self.apply(one.container, one.pin)
         self.updates_of_last = len(updates)

@@ -493,3 +493,18 @@ def test_former_places_are_the_same_in_any_order(kind: str) -> None:
         history.stop(name)
 
     check_restarts(history)
+
+
+def test_a_resize_beside_exclusive_cpus_of_a_burstable_container_was_decided() -> None:
+    spec = DOCUMENTS["StaticPlusPolicy"][0]
+    policy = policy_of("StaticPlusPolicy", spec, "1s4n4c1t")
+    history = History(policy, by_partition=True)
+    history.create(burstable("web", 500))
+    history.create(burstable("log", 500, created=1))
+    history.resize("web", {"request": MilliCpus(1500)})
+    history.create(burstable("db", 3000, created=2))
+    # A partition keeps "web" off those of "db", so that its record is as it was.
+    assert history.record["web"].cpus == CpuSet.parse("1-15")
+    assert history.pins["web"].cpus == CpuSet.parse("1-3,7-15")
+
+    check_restarts(history)

@@ -48,9 +48,17 @@ from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.log import Logger
 from nri_resmgr.policy.decision import PinUpdate
 from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Synchronized, Updated
-from nri_resmgr.policy.ledger import Entry
+from nri_resmgr.policy.ledger import Entry, KnowsContainers
 from nri_resmgr.policy.reported import Reported
-from nri_resmgr.values import NO_CPUS, Bytes, MilliCpus, PolicyError, QosClass
+from nri_resmgr.policy.views import ViewedPolicy
+from nri_resmgr.values import (
+    NO_CPUS,
+    Bytes,
+    CpuSet,
+    MilliCpus,
+    PolicyError,
+    QosClass,
+)
 
 log = Logger(__name__)
 
@@ -58,12 +66,13 @@ _AMOUNTS: Final = ("request", "limit", "memory_request", "memory_limit", "hugepa
 _amounts_of: Final = attrgetter(*_AMOUNTS)
 
 Limit = TypeVar("Limit", MilliCpus, Bytes)
+StateT = TypeVar("StateT", bound=KnowsContainers)
 
 
 def catch_up(
     there: Synchronized,
     known: Callable[[str], Entry | None],
-    propose: Callable[[Event], PolicyDecision],
+    all_stay: Callable[[Synchronized], bool],
     handle: Callable[[Event], PolicyDecision],
     overheads: PodOverheads,
 ) -> tuple[PinUpdate, ...]:
@@ -78,7 +87,7 @@ def catch_up(
     Args:
         there: The containers with what they ask for now.
         known: Returns a container as it was at its last event.
-        propose: Decides an event, which changes nothing.
+        all_stay: Returns whether all could have what they ask for where they run.
         handle: Decides an event.
         overheads: Those of present pods.
 
@@ -90,7 +99,7 @@ def catch_up(
     missed = [
         spec for spec, old in zip(there.specs, before, strict=True) if old is not spec
     ]
-    if missed and _all_stay(propose(there), there, reported):
+    if missed and all_stay(there):
         before, missed = list(there.specs), []
     first = handle(Synchronized(tuple(before), there.pods))
     pins = {one.container: one.pin for one in first.updates}
@@ -101,15 +110,20 @@ def catch_up(
     return tuple([PinUpdate(key, pin) for key, pin in pins.items()])
 
 
-def _all_stay(
-    decision: PolicyDecision, there: Synchronized, reported: Reported
+def would_stay(
+    policy: ViewedPolicy[StateT], state: StateT, there: Synchronized
 ) -> bool:
-    """Return whether a decision leaves all containers where they run."""
+    """Return whether a policy would leave all containers where they run.
+
+    Records may lag behind the exclusive CPUs of others, which the policy knows: some
+    give them to Guaranteed containers only.
+    """
+    decision = policy.decide(state, there)
+    exclusive = CpuSet.union(policy.exclusive_cpus(decision.state).values())
     present = {spec.id: spec.present.cpus for spec in there.specs}
     for one in decision.updates:
         runs = present[one.container]
-        same = one.pin.cpus in (NO_CPUS, runs, reported.shared_part(runs))
-        if one.pin.mems or not same:
+        if one.pin.mems or one.pin.cpus not in (NO_CPUS, runs, runs - exclusive):
             return False
     return True
 
