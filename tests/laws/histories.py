@@ -203,7 +203,7 @@ class History:
         pods = frozenset(one.pod for one in present)
         known = state.ledger.entries.get
         if self.is_behind:
-            whole = parse_spec(self.machines[0])
+            whole = parse_spec(_whole(self.machines[0]))
             present = tuple(with_present_pins(present, known, self.pins, whole))
         listed = Synchronized(present, pods)
         stays = partial(would_stay, self.policy, state)
@@ -264,6 +264,11 @@ class History:
         if self.by_partition and recorded.cpus - kept_off == now.cpus:
             now = msgspec.structs.replace(now, cpus=recorded.cpus)
         self.record[container] = now
+
+
+def _whole(machine: str) -> str:
+    """Return the spec of a machine with all of its CPUs: some may come later."""
+    return " ".join(one for one in machine.split() if not one.startswith("offline="))
 
 
 def _in_pools(policy: ViewedPolicy[Any], state: Any) -> CpuSet:

@@ -508,3 +508,17 @@ def test_a_resize_beside_exclusive_cpus_of_a_burstable_container_was_decided() -
     assert history.pins["web"].cpus == CpuSet.parse("1-3,7-15")
 
     check_restarts(history)
+
+
+def test_the_kernel_decides_on_cpus_that_came_later() -> None:
+    kind, spec = "BalloonsPolicy", DOCUMENTS["BalloonsPolicy"][0]
+    before, after = machines = ("1s1n6c1t offline=1-3", "1s1n6c1t")
+    history = History(policy_of(kind, spec, before), machines, is_behind=True)
+    history.switch(policy_of(kind, spec, after))
+    history.create(in_balloon("a", one("web", 2000)))
+    history.create(in_balloon("a", replace(one("db", 1000), created=1)))
+    history.resize("web", guaranteed(1000))
+    assert history.record["db"].cpus == CpuSet.parse("1-3")
+    assert history.pins["db"].cpus == CpuSet.parse("1-2")
+
+    check_restarts(history, (0,))
