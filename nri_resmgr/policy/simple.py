@@ -127,9 +127,11 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         after = self.arranged(after)
         pins = self.pins(after)
         reasons = [
-            self._reason(after, spec, pins[spec.id], *rules[spec.id])
-            if pins[spec.id].cpus != spec.present.cpus
-            else self._reason(after, spec, pins[spec.id], Rule.KEPT)
+            self._reason(after, spec, pins[spec.id], Rule.KEPT)
+            if pins[spec.id].cpus == spec.present.cpus
+            # One without a place has less than it asks for, wherever it runs.
+            and rules[spec.id][0] is not Rule.FELL_BACK
+            else self._reason(after, spec, pins[spec.id], *rules[spec.id])
             for spec in ordered
         ]
         return self.settled(after, after, tuple(reasons))

@@ -522,3 +522,20 @@ def test_the_kernel_decides_on_cpus_that_came_later() -> None:
     assert history.pins["db"].cpus == CpuSet.parse("1-2")
 
     check_restarts(history, (0,))
+
+
+def test_a_container_that_fell_back_and_stays_is_not_said_to_be_kept() -> None:
+    spec, machine = DOCUMENTS["DynamicPoolsPolicy"][0], "1s2n4c1t"
+    dynamic = policy_of("DynamicPoolsPolicy", spec, machine)
+    history = History(dynamic)
+    history.create(one("db", 1000))
+    history.create(replace(one("web", 1000), namespace="web", created=1))
+    history.create(replace(one("log", 1000), created=2))
+    history.switch(policy_of("NonePolicy", "{}", machine))
+    history.resize("log", guaranteed(6000))
+    before = dict(history.pins)
+    history.switch(dynamic)
+    assert history.pins == before
+    assert history.why["log"] is Rule.FELL_BACK
+
+    check_restarts(history)
