@@ -42,14 +42,12 @@ class PartitionRaces:
     Attributes:
         cuts: Daemons that were killed between two writes.
         starts: Exclusive containers that were alone on their CPUs at their start.
-        partitions: Those of them that had a partition then.
-        intruders: Cgroups beside a partition, which was replaced by cpusets meanwhile.
     """
 
     def __init__(
         self, runtime: Runtime, kernel: SharedKernel, state: StateDir, draw: Random
     ) -> None:
-        self.cuts = self.starts = self.partitions = self.intruders = 0
+        self.cuts = self.starts = 0
         self._runtime = runtime
         self._state = state
         self._kernel = kernel
@@ -110,7 +108,7 @@ class PartitionRaces:
             match self._draw.randrange(8):
                 case 0 | 1 | 2 if len(laws.node.pods) < _LIVING:
                     await self._arrive(laws, life)
-                case 6:
+                case 5 | 6:
                     await self._resize(laws.node)
                 case 7:
                     self._take()
@@ -136,7 +134,6 @@ class PartitionRaces:
             self.starts += 1
             if not own & self._taken:
                 assert laws.has_partition(name)
-                self.partitions += 1
 
     async def _depart(self, node: PartitionNode) -> None:
         if not self._running:
@@ -187,7 +184,6 @@ class PartitionRaces:
         node.partitions.demand()  # as the kernel's notification does
         node.delivery.send(())
         await self._settled(laws, CpuSet.union(exclusive[name] for name in beside))
-        self.intruders += 1
         self._kernel.remove(intruder)
 
     async def _settled(self, laws: PartitionLaws, intruded: CpuSet = NO_CPUS) -> None:
