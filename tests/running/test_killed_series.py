@@ -30,15 +30,7 @@ pytestmark = [
     pytest.mark.process,
     pytest.mark.slow,
     pytest.mark.timeout(600),
-    pytest.mark.parametrize(
-        "written",
-        [
-            1,
-            # One for each test is enough for another kernel.
-            pytest.param(2, marks=pytest.mark.machine),
-            len(SHARED) - 1,
-        ],
-    ),
+    pytest.mark.parametrize("written", range(1, len(SHARED))),
 ]
 
 LONG: Final = 60.0  # seconds until the process has ended
