@@ -92,6 +92,14 @@ def plugin_of(process: asyncio.subprocess.Process) -> int:
     return child
 
 
+def has_plugin(process: asyncio.subprocess.Process) -> bool:
+    """Return whether the plugin's program runs: before exec, the demo waits for it."""
+    return any(
+        b"--nri-socket" in Path(f"/proc/{child}/cmdline").read_bytes()
+        for child in children_of(process)
+    )
+
+
 def is_alive(process: int) -> bool:
     return Path(f"/proc/{process}").exists()
 
@@ -143,7 +151,7 @@ async def test_a_signal_ends_the_demo_and_its_plugin(
     number: signal.Signals, tmp_path: Path
 ) -> None:
     async with demo(tmp_path) as process:
-        await until(lambda: bool(children_of(process)))
+        await until(lambda: has_plugin(process))
         plugin = plugin_of(process)
         os.kill(plugin, signal.SIGSTOP)  # so that the demo cannot go on
         process.send_signal(number)
