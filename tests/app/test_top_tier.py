@@ -16,7 +16,7 @@ from nri_resmgr.app.background.reconciler import Reconciler
 from nri_resmgr.app.classes.memory.top_tier import TopTierLimits
 from nri_resmgr.app.observing.history import History
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
-from nri_resmgr.cli.render_status import class_tables
+from nri_resmgr.cli.render_host import class_tables
 from nri_resmgr.control.classes import classes_of
 from nri_resmgr.control.top_tier import top_tier_ineffective, top_tier_sentences
 from nri_resmgr.host.knobs.files import WritableHostTree

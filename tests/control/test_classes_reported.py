@@ -7,7 +7,7 @@ from typing import Any
 
 from nri_resmgr.app.metrics.of_host import series_of_classes, series_of_rdt_counters
 from nri_resmgr.app.metrics.text import render
-from nri_resmgr.cli.render_status import class_lines, class_tables
+from nri_resmgr.cli.render_host import class_lines, class_tables
 from nri_resmgr.control.classes import class_sentences, classes_of
 from nri_resmgr.testing.resctrl import Hardware, Resctrl
 from tests.app.class_rig import HARDWARE, running_rig

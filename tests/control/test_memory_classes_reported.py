@@ -7,7 +7,7 @@ from pathlib import Path
 from nri_resmgr.app.metrics.of_host import series_of_classes
 from nri_resmgr.app.metrics.text import render
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
-from nri_resmgr.cli.render_status import class_lines, class_tables
+from nri_resmgr.cli.render_host import class_lines, class_tables
 from nri_resmgr.control.classes import classes_of
 from tests.app.memory_node import CLASS, MACHINE, POLICY, QOS, SPEC, v2_host
 from tests.app.node import running_node

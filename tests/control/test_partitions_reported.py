@@ -7,7 +7,7 @@ from pathlib import Path
 from nri_resmgr.app.metrics.of_partitions import series_of_partitions
 from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.running.delivery import ByRuntime
-from nri_resmgr.cli.render_status import exclusivity_facts
+from nri_resmgr.cli.render_facts import exclusivity_facts
 from nri_resmgr.control.partitions import exclusivity_of, partition_sentences
 from nri_resmgr.policies import parse_config
 from tests.app.node import config
