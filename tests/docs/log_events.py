@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple, TypeGuard
 
@@ -48,14 +49,10 @@ def event_names() -> set[str]:
     return {one.event for one in (*logged(), *_decisions())}
 
 
-def logged() -> Iterator[Logged]:
+@cache
+def logged() -> tuple[Logged, ...]:
     """Find the lines of the loggers of modules, as far as their names are literals."""
-    for component, tree in _modules():
-        for node in ast.walk(tree):
-            if not (isinstance(node, ast.Call) and _is_level(node.func)):
-                continue
-            if (event := _literal(node)) is not None:
-                yield Logged(event, node.func.attr, component, _fields(node))
+    return tuple(_lines())
 
 
 def components_of_computed() -> set[str]:
@@ -72,6 +69,15 @@ def computed(tree: ast.AST) -> Iterator[ast.expr]:
     for node in nodes:
         if isinstance(node, ast.expr) and node not in called and _is_level(node):
             yield node
+
+
+def _lines() -> Iterator[Logged]:
+    for component, tree in _modules():
+        for node in ast.walk(tree):
+            if not (isinstance(node, ast.Call) and _is_level(node.func)):
+                continue
+            if (event := _literal(node)) is not None:
+                yield Logged(event, node.func.attr, component, _fields(node))
 
 
 def _decisions() -> Iterator[Logged]:
