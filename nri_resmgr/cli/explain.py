@@ -12,7 +12,7 @@ from nri_resmgr.cli.amounts import cpus_text, duration_text, size_text
 from nri_resmgr.cli.events import event_line
 from nri_resmgr.cli.flags import Parser, add_picture_flag
 from nri_resmgr.cli.output import add_client_flags, is_document, print_document
-from nri_resmgr.cli.render_containers import verified_text
+from nri_resmgr.cli.state_texts import verified_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client, QueryRefused
 from nri_resmgr.policy.overhead_name import OVERHEAD_NAME

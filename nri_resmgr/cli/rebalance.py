@@ -7,7 +7,7 @@ from typing import Final
 
 from nri_resmgr.cli.flags import Parser
 from nri_resmgr.cli.output import add_client_flags, is_document, print_document
-from nri_resmgr.cli.render_facts import pending_text
+from nri_resmgr.cli.state_texts import pending_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.control.client import Client
 from nri_resmgr.policy.rules import Rule

@@ -6,7 +6,7 @@ import argparse
 from typing import Final
 
 from nri_resmgr.cli.flags import Parser, add_control_flag
-from nri_resmgr.cli.render_facts import pending_text
+from nri_resmgr.cli.state_texts import pending_text
 from nri_resmgr.control.client import Client
 from nri_resmgr.values.printable import printable_data
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from nri_resmgr.cli.amounts import cpus_text, duration_text, size_text
+from nri_resmgr.cli.amounts import cpus_text, size_text
 from nri_resmgr.cli.look import Look
 from nri_resmgr.cli.render_facts import PROBLEM
+from nri_resmgr.cli.state_texts import in_force_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.values.documents import JsonObject
 
@@ -23,21 +24,6 @@ def resource_table(rows: Iterable[JsonObject], look: Look) -> str:
     )
     header = ("extended resource", "by", "available", "problem")
     return format_table(header, cells, look)
-
-
-def in_force_text(one: JsonObject) -> str:
-    """Describe whether a container's values are in force, as far as that is known."""
-    if (delivery := one["delivery"]) and delivery["waitingSeconds"]:
-        return f"pending for {duration_text(int(delivery['waitingSeconds']))}"
-    return verified_text(one["verification"]) if one["verification"] else "-"
-
-
-def verified_text(found: JsonObject) -> str:
-    """Describe the last comparison of a container's cgroup with its decision."""
-    differences = (f"{one['kind']} {one['found']}" for one in found["differences"])
-    abandoned = " (repairs abandoned)" if found["abandoned"] else ""
-    text: str = found["why"] or ", ".join(differences)
-    return f"{found['verdict']}{': ' if text else ''}{text}{abandoned}"
 
 
 # The columns of pools and containers that fit 80 columns; the wide form has all.

@@ -11,6 +11,7 @@ import msgspec
 from nri_resmgr.cli.amounts import count_cpus, duration_text, size_text
 from nri_resmgr.cli.render_agent import cluster_lines
 from nri_resmgr.cli.render_host import class_lines, host_lines
+from nri_resmgr.cli.state_texts import pending_text, session_text
 from nri_resmgr.values.counts import count_text
 from nri_resmgr.values.documents import JsonObject
 
@@ -26,16 +27,6 @@ class Fact(msgspec.Struct, frozen=True):
     title: str
     text: str
     style: str = ""
-
-
-def session_text(state: JsonObject) -> str:
-    """Describe the session with the runtime."""
-    runtime, session = state["runtime"], state["session"]
-    if not runtime["name"]:
-        why = f": {session['endedWhy']}" if session["endedWhy"] else ""
-        return f"none{why}"
-    nri = f" (NRI {runtime['nri']})" if runtime["nri"] else ""
-    return f"{runtime['name']} {runtime['version']}{nri}, {session['state']}"
 
 
 def headline(state: JsonObject) -> str:
@@ -112,15 +103,6 @@ def _claims(found: JsonObject) -> Iterator[str]:
 def _facts(name: str, texts: Iterable[str]) -> Iterator[Fact]:
     for place, text in enumerate(texts):
         yield Fact("" if place else name, text)
-
-
-def pending_text(state: JsonObject, key: str = "pendingUpdates") -> str:
-    """Describe what waits; empty if nothing does."""
-    what = "update" if key == "pendingUpdates" else "record update"
-    if not (count := state[key]["count"]):
-        return ""
-    waited = duration_text(int(state[key]["oldestSeconds"]))
-    return f"{count_text(count, what)} pending, the oldest for {waited}"
 
 
 def _updates(state: JsonObject) -> Iterator[str]:

@@ -20,7 +20,8 @@ from nri_resmgr.cli.render_cpus import (
     owners_of,
     title_of,
 )
-from nri_resmgr.cli.render_facts import CPU_KINDS, pending_text, session_text
+from nri_resmgr.cli.render_facts import CPU_KINDS
+from nri_resmgr.cli.state_texts import pending_text, session_text
 from nri_resmgr.cli.tables import format_table
 from nri_resmgr.cli.top_view import Order, View
 from nri_resmgr.values import CpuSet

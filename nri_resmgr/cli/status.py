@@ -8,7 +8,6 @@ from typing import Final
 from nri_resmgr.cli.flags import Parser, add_picture_flag
 from nri_resmgr.cli.look import look_of_output
 from nri_resmgr.cli.output import add_client_flags, is_document, print_document
-from nri_resmgr.cli.render_status import of_namespace, render_status
 from nri_resmgr.cli.streams import write_unfiltered
 from nri_resmgr.control.client import Client
 from nri_resmgr.values.printable import printable, printable_data
@@ -44,6 +43,9 @@ def run(options: argparse.Namespace) -> int:
     """Query the daemon and print its state."""
     client = Client(options.control_socket)
     state, namespace = client.get("/v1/state"), options.namespace
+    # Late: neither a help page nor a daemon that does not answer needs them.
+    from nri_resmgr.cli.render_status import of_namespace, render_status
+
     if options.picture:
         # Late: without a picture the machine and its model are not needed.
         from nri_resmgr.cli.output_files import write_picture
