@@ -130,13 +130,18 @@ def test_the_order_of_records_changes_no_history(
 
 
 def check_restarts(history: History, ages: Iterable[int] = AGES) -> None:
-    """Check that none moves, whatever a checkpoint lacks, and none is refused."""
+    """Check that none moves, whatever a checkpoint lacks, and none is refused.
+
+    Where some have less than they ask for, nothing says who: one of them may have the
+    place that the grant of another's resize was.
+    """
     policy, alone = history.policy, history.exclusive()
     for age in ages:
         after = history.restart(age)
         lines = "\n".join((*history.events, f"{age} decisions are lost"))
-        assert not after.refused, lines
-        assert history.crowded or not history.moved(after.pins, age), lines
+        if not history.crowded:
+            assert not after.refused, lines
+            assert not history.moved(after.pins, age), lines
         exclusive = policy.exclusive_cpus(after.state)
         assert alone.items() <= exclusive.items(), lines
         each = exclusive.values()
