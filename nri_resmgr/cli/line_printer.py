@@ -16,8 +16,8 @@ class LinePrinter:
     """Prints lines in their order.
 
     Args:
-        on_end: Called in the thread if nobody reads the lines any more, or the disk
-            that takes them is full.
+        on_end: Called in the thread if lines can no longer be written: the reader has
+            ended, or the disk is full.
     """
 
     def __init__(self, on_end: Callable[[], None]) -> None:

@@ -28,7 +28,7 @@ _STYLES: Final = {
 } | {f"owner {number}": code for number, code in enumerate(_OWNERS)}
 
 OWNER_STYLES: Final = tuple(f"owner {number}" for number in range(len(_OWNERS)))
-"""Styles of containers and balloons, by which they can be told apart."""
+"""Styles that distinguish containers and balloons."""
 
 
 def plain(_: str, text: str) -> str:

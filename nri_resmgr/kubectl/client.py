@@ -99,7 +99,7 @@ class Kubectl:
 
 
 def failure_of(text: str, status: int) -> KubectlFailed | AnswerRefused:
-    """Return the error that kubectl's standard error tells of.
+    """Return the error that kubectl reports on standard error.
 
     Args:
         text: What it printed there.

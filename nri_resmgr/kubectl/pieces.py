@@ -27,7 +27,7 @@ _OF_METADATA: Final = (
     *("name", "namespace", "labels", "generation", "creationTimestamp"),
     "deletionTimestamp",
 )
-# Not a Node's list of images, which tells what the cluster runs.
+# Not a Node's list of images, which shows what the cluster runs.
 _OF_STATUS_OF_NODE: Final = ("capacity", "allocatable", "conditions", "nodeInfo")
 
 # Lines of a log, the newest; 2 MB.

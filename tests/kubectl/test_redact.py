@@ -27,7 +27,7 @@ from nri_resmgr.kubectl.redact import (
 from nri_resmgr.topology.synthetic import parse_spec
 
 ROOT: Final = Path(__file__).parents[2]
-# What nobody writes by chance; longer than the shortest that has a form of its own.
+# A text that occurs by no chance; longer than the shortest that has a form of its own.
 SECRETS: Final = st.text(string.ascii_letters + string.digits, min_size=12, max_size=40)
 NAMES: Final = st.sampled_from(
     (

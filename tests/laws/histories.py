@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from nri_resmgr.app.configuration.build import build_policy
-from nri_resmgr.app.plugin.catch_up import catch_up, would_stay
+from nri_resmgr.app.plugin.catch_up import catch_up, would_move
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.app.plugin.present_pins import with_present_pins
 from nri_resmgr.policies import parse_config
@@ -29,7 +29,15 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.views import ViewedPolicy
 from nri_resmgr.topology.synthetic import parse_spec
-from nri_resmgr.values import NO_CPUS, NO_NODES, CpuSet, NodeSet, PolicyError
+from nri_resmgr.values import (
+    NO_CPUS,
+    NO_NODES,
+    ONE_CPU,
+    CpuSet,
+    NodeSet,
+    PolicyError,
+    QosClass,
+)
 from tests.laws.reborn import Checkpoints, restored, shuffled
 
 _DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
@@ -99,6 +107,16 @@ class History:
     def crowded(self) -> bool:
         """Whether some container has less than it asked for."""
         return any(self.why[key] in FELL_BACK for key in self.there)
+
+    @property
+    def has_lookalike(self) -> bool:
+        """Whether one that fell back runs on as many CPUs as if it owned them."""
+        return any(
+            self.why[key] in FELL_BACK
+            and one.qos is QosClass.GUARANTEED
+            and one.request == len(self.pins[key].cpus) * ONE_CPU
+            for key, one in self.there.items()
+        )
 
     def exclusive(self) -> dict[str, CpuSet]:
         """Return the CPUs of those that share none, and have what they asked for."""
@@ -206,8 +224,8 @@ class History:
             whole = parse_spec(_whole(self.machines[0]))
             present = tuple(with_present_pins(present, known, self.pins, whole))
         listed = Synchronized(present, pods)
-        stays = partial(would_stay, self.policy, state)
-        for one in catch_up(listed, known, stays, handle, PodOverheads()):
+        moved = partial(would_move, self.policy, state)
+        for one in catch_up(listed, known, moved, handle, PodOverheads()):
             pins[one.container] = one.pin.over(pins[one.container])
         return Restart(state, pins, why, tuple(refused))
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import msgspec
 from hypothesis.stateful import RuleBasedStateMachine
 
-from nri_resmgr.app.plugin.catch_up import catch_up, would_stay
+from nri_resmgr.app.plugin.catch_up import catch_up, would_move
 from nri_resmgr.app.plugin.pod_overhead import PodOverheads
 from nri_resmgr.checkpoint.encode import Draft
 from nri_resmgr.policy.decision import Decision, Policy
@@ -234,8 +234,8 @@ class Node(RuleBasedStateMachine):
 
         known, overheads = self.state.ledger.entries.get, PodOverheads()
         listed = Synchronized(found, frozenset(PODS))
-        stays = partial(would_stay, self.policy, self.state)
-        updates = catch_up(listed, known, stays, handle, overheads)
+        moved = partial(would_move, self.policy, self.state)
+        updates = catch_up(listed, known, moved, handle, overheads)
         for one in updates:
             self.apply(one.container, one.pin)
         self.updates_of_last = len(updates)

@@ -91,10 +91,10 @@ def _at(
 def _fired(story: Mapping[str, Any]) -> dict[str, Any]:
     """Return the alert; texts without values are those of the rule."""
     rule = ALERTS[story["alert"]]
-    told = {key: story[key] for key in ("summary", "description") if key in story}
+    texts = {key: story[key] for key in ("summary", "description") if key in story}
     return {
         "exp_labels": {**story["labels"], **rule["labels"]},
-        "exp_annotations": {**rule["annotations"], **told},
+        "exp_annotations": {**rule["annotations"], **texts},
     }
 
 

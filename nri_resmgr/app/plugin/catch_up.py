@@ -5,11 +5,15 @@ have got at once, or keeps what it had. A resize that was decided before, by a d
 that the checkpoint lacks, is not decided again.
 
 How: a container with other amounts than the checkpoint has was resized, and nothing
-says whether a daemon decided it. So it is tried out. If all containers could have what
-they ask for now and stay where they run, that is what was decided. Else no daemon did:
-all get the grants of the amounts that are known, and then each resize is decided as if
-it came now, with its refusals. A refused one is logged, and the container keeps its
-grant.
+says whether a daemon decided it. So it is tried out. If all containers of the
+checkpoint could have what they ask for now and stay where they run, that is what was
+decided. Else no daemon did: all get the grants of the amounts that are known, and then
+each resize is decided as if it came now, with its refusals. A refused one is logged,
+and the container keeps its grant.
+
+Containers that the checkpoint lacks may move in the trial. On a crowded node one of
+them may have fallen back, and gets another place once there is room. With known
+amounts it could get the room that was granted to a resized one.
 
 Known amounts only count for a container that still runs where the checkpoint says
 (`policy.reported`); one that moved since was decided on by its present amounts. Of a
@@ -38,6 +42,7 @@ have: it keeps 4-5, and `resize.refused` is in the log. In each case `web` keeps
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from typing import Final, TypeVar
 
@@ -72,22 +77,22 @@ StateT = TypeVar("StateT", bound=KnowsContainers)
 def catch_up(
     there: Synchronized,
     known: Callable[[str], Entry | None],
-    all_stay: Callable[[Synchronized], bool],
+    would_move: Callable[[Synchronized], AbstractSet[str]],
     handle: Callable[[Event], PolicyDecision],
     overheads: PodOverheads,
 ) -> tuple[PinUpdate, ...]:
     """Place all running containers, then decide resizes that were missed.
 
     A container with other amounts than known was resized without a decision, or the
-    decision is not in the checkpoint. Where all can have what they ask for and
-    stay where they run, it was decided. Else all get their previous grants first: that
-    of one that asks for more is too small, so that it would lose its place. The
+    decision is not in the checkpoint. Where all known ones can have what they ask for
+    and stay where they run, it was decided. Else all get their previous grants first:
+    that of one that asks for more is too small, so that it would lose its place. The
     overheads of pods come last; those that a checkpoint has are accounted by then.
 
     Args:
         there: The containers with what they ask for now.
         known: Returns a container as it was at its last event.
-        all_stay: Returns whether all could have what they ask for where they run.
+        would_move: Returns those that could not have what they ask for where they run.
         handle: Decides an event.
         overheads: Those of present pods.
 
@@ -99,7 +104,7 @@ def catch_up(
     missed = [
         spec for spec, old in zip(there.specs, before, strict=True) if old is not spec
     ]
-    if missed and all_stay(there):
+    if missed and not any(known(key) for key in would_move(there)):
         before, missed = list(there.specs), []
     first = handle(Synchronized(tuple(before), there.pods))
     pins = {one.container: one.pin for one in first.updates}
@@ -110,10 +115,10 @@ def catch_up(
     return tuple([PinUpdate(key, pin) for key, pin in pins.items()])
 
 
-def would_stay(
+def would_move(
     policy: ViewedPolicy[StateT], state: StateT, there: Synchronized
-) -> bool:
-    """Return whether a policy would leave all containers where they run.
+) -> AbstractSet[str]:
+    """Return the containers that a policy would not leave where they run.
 
     Records may lag behind the exclusive CPUs of others, which the policy knows: some
     give them to Guaranteed containers only.
@@ -121,11 +126,13 @@ def would_stay(
     decision = policy.decide(state, there)
     exclusive = CpuSet.union(policy.exclusive_cpus(decision.state).values())
     present = {spec.id: spec.present.cpus for spec in there.specs}
-    for one in decision.updates:
-        runs = present[one.container]
-        if one.pin.mems or one.pin.cpus not in (NO_CPUS, runs, runs - exclusive):
-            return False
-    return True
+    return {
+        one.container
+        for one in decision.updates
+        if one.pin.mems
+        or one.pin.cpus
+        not in (NO_CPUS, runs := present[one.container], runs - exclusive)
+    }
 
 
 def _as_known(

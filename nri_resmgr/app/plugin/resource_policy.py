@@ -10,7 +10,7 @@ from nri_resmgr.app.configuration.acceptance import ActiveConfiguration
 from nri_resmgr.app.configuration.status import BUILT_IN, Document, DocumentSource
 from nri_resmgr.app.observers.after_reply import after_reply
 from nri_resmgr.app.observers.observer import DecisionObserver
-from nri_resmgr.app.plugin.catch_up import catch_up, would_stay
+from nri_resmgr.app.plugin.catch_up import catch_up, would_move
 from nri_resmgr.app.plugin.changes.adjusting import note_adjusted, note_reported
 from nri_resmgr.app.plugin.changes.claimed_cpus import take_claimed
 from nri_resmgr.app.plugin.changes.kubelet_answers import follow_answer
@@ -148,7 +148,7 @@ class ResourcePolicy(NodePolicy):
         updates = catch_up(
             Synchronized(tuple(specs), present),
             self.engine.known,
-            partial(would_stay, self.engine.policy, self.engine.state),
+            partial(would_move, self.engine.policy, self.engine.state),
             self.decide,
             self.specs.overheads,
         )
