@@ -10,7 +10,7 @@ from typing import Final
 
 from nri_resmgr.cli.amounts import cpus_text, duration_text, size_text
 from nri_resmgr.cli.events import event_line
-from nri_resmgr.cli.flags import Parser, add_picture_flag
+from nri_resmgr.cli.flags import STDOUT, Parser, add_picture_flag
 from nri_resmgr.cli.output import add_client_flags, is_document, print_document
 from nri_resmgr.cli.state_texts import verified_text
 from nri_resmgr.cli.tables import format_table
@@ -56,7 +56,8 @@ def add_arguments(parser: Parser) -> None:
         help="[NAMESPACE/]POD[/CONTAINER], parts of these names, or the beginning of "
         "an id",
     )
-    add_picture_flag(parser, "the CPUs and the pools that were considered")
+    what = "the CPUs and the pools that were considered"
+    add_picture_flag(parser, what, or_stdout=True)
     add_client_flags(parser)
 
 
@@ -77,6 +78,8 @@ def run(options: argparse.Namespace) -> int:
 
         state, machine = client.get("/v1/state"), client.get("/v1/topology")
         write_picture(picture_of_explanation(answer, state, machine), options.picture)
+        if options.picture == STDOUT:
+            return 0
     if is_document(options.output):
         print_document(answer, options.output)
     else:

@@ -26,6 +26,9 @@ PICTURE: Final = "--picture"
 PAGE_SUFFIX: Final = ".html"
 _SUFFIXES: Final = (".svg", PAGE_SUFFIX)
 
+STDOUT: Final = "-"
+"""In place of a file: standard output."""
+
 _NONE: Final[Mapping[str, str]] = {}
 
 # The width where stdout is no terminal, as in shutil.
@@ -96,16 +99,23 @@ class Parser(argparse.ArgumentParser):
         )
 
 
-def add_picture_flag(parser: Parser, what: str) -> None:
-    """Add the flag for a picture beside the answer; *what* is drawn.
+def add_picture_flag(parser: Parser, what: str, *, or_stdout: bool = False) -> None:
+    """Add the flag for a picture beside the answer.
 
     Clients have it: who writes the picture is imported where one is asked for only.
+
+    Args:
+        parser: That of the command.
+        what: What is drawn.
+        or_stdout: Whether `STDOUT` is taken, too: a client may run in a container,
+            where the user can read no file.
     """
+    more = f"; {STDOUT} is standard output, as SVG and without the answer"
     parser.add_argument(
         PICTURE,
-        type=_picture,
+        type=_picture_or_stdout if or_stdout else _picture,
         metavar="FILE",
-        help=f"file to draw {what} in, .svg or .html",
+        help=f"file to draw {what} in, .svg or .html{more if or_stdout else ''}",
     )
 
 
@@ -223,6 +233,10 @@ def _picture(text: str) -> str:
             f"{text!r}: expected a name that ends in {expected}"
         )
     return text
+
+
+def _picture_or_stdout(text: str) -> str:
+    return text if text == STDOUT else _picture(text)
 
 
 def inner_path(text: str) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nri_resmgr.cli.flags import PAGE_SUFFIX, PICTURE
+from nri_resmgr.cli.flags import PAGE_SUFFIX, PICTURE, STDOUT
+from nri_resmgr.cli.streams import write_unfiltered
 from nri_resmgr.pictures.page import picture_html
 from nri_resmgr.pictures.svg import picture_svg
 from nri_resmgr.pictures.values import Picture
@@ -26,11 +27,14 @@ class NotWritten(InputError):
 
 
 def write_picture(picture: Picture, path: str) -> None:
-    """Draw a picture in a file, as SVG or HTML by its name.
+    """Draw a picture in a file, as SVG or HTML by its name, or on standard output.
 
     Raises:
         NotWritten: The operating system refuses to write it.
     """
+    if path == STDOUT:
+        write_unfiltered(picture_svg(picture))
+        return
     draw = picture_html if path.endswith(PAGE_SUFFIX) else picture_svg
     write_file(PICTURE, path, (draw(picture),))
 

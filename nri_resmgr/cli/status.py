@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from nri_resmgr.cli.flags import Parser, add_picture_flag
+from nri_resmgr.cli.flags import STDOUT, Parser, add_picture_flag
 from nri_resmgr.cli.look import look_of_output
 from nri_resmgr.cli.output import add_client_flags, is_document, print_document
 from nri_resmgr.cli.streams import write_unfiltered
@@ -35,7 +35,7 @@ def add_arguments(parser: Parser) -> None:
         metavar="NAMESPACE",
         help="show containers of this namespace only; default all",
     )
-    add_picture_flag(parser, "the CPUs and their containers")
+    add_picture_flag(parser, "the CPUs and their containers", or_stdout=True)
     add_client_flags(parser, wide="columns of pools and containers")
 
 
@@ -54,6 +54,8 @@ def run(options: argparse.Namespace) -> int:
         # Of the whole state: containers of other namespaces have CPUs, too.
         picture = picture_of_state(state, client.get("/v1/topology"))
         write_picture(picture, options.picture)
+        if options.picture == STDOUT:
+            return 0
     if is_document(options.output):
         shown = of_namespace(state, namespace) if namespace else state
         print_document(shown, options.output)

@@ -35,6 +35,8 @@ examples:
   kubectl nri-resmgr explain 3f2a --all         a container by its id, wherever it is
   kubectl nri-resmgr top --node node7           CPUs and pressure, live
   kubectl nri-resmgr events --node node7 -f     what happens there
+  kubectl nri-resmgr status --all -n shop       containers of one namespace, everywhere
+  kubectl nri-resmgr picture web -n shop        its CPUs, and the pools considered
   kubectl nri-resmgr gather web -n shop         an archive for a bug report
 
 What follows -- goes to nri-resmgr in the daemon's pod:
@@ -72,6 +74,7 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         ("explain", "explain a pod's CPUs and memory nodes"),
         ("top", "show CPUs, memory and pressure, live"),
         ("events", "show recent decisions and refusals"),
+        ("picture", "draw the CPUs of a pod or of a node, as SVG"),
         ("gather", "write an archive for a bug report, without secrets"),
     ):
         made = commands.add_parser(name, help=text, description=text, parents=[shared])
@@ -96,7 +99,9 @@ def words_of_query(options: argparse.Namespace, *names: str) -> tuple[str, ...]:
     given = vars(options)
     switches = (f"--{one}" for one in ("follow", "once") if given.get(one))
     values = ((one, given.get(one)) for one in ("output", "since", "interval"))
-    flags = (f"--{one}={value}" for one, value in values if value is not None)
+    flags = [f"--{one}={value}" for one, value in values if value is not None]
+    if options.command == "status" and not options.pod and options.namespace:
+        flags.append(f"--namespace={options.namespace}")
     return (options.command, *names, *switches, *flags, *options.more)
 
 
@@ -105,7 +110,8 @@ def _shared_flags(environment: Mapping[str, str]) -> _Parser:
     parser.add_argument(
         *("-n", "--namespace"),
         default="",
-        help="namespace of POD, by default that of the context",
+        help="namespace of POD, by default that of the context; without POD, status "
+        "shows containers of this namespace only",
     )
     parser.add_argument(
         "--daemon-namespace",
@@ -134,7 +140,10 @@ def _add_target(parser: argparse.ArgumentParser, command: str) -> None:
             "pod", nargs="?", type=_name, metavar="POD", help="a pod, for its node"
         )
     group.add_argument("--node", type=_name, metavar="NODE", help="a node")
-    group.add_argument("--all", action="store_true", help="all nodes with a daemon")
+    if command == "picture":
+        parser.set_defaults(all=False)  # one picture is of one node
+    else:
+        group.add_argument("--all", action="store_true", help="all nodes with a daemon")
 
 
 def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:
@@ -144,6 +153,14 @@ def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:
             type=Path,
             metavar="FILE",
             help="archive to write, by default nri-resmgr-NODE-TIME.tar.gz",
+        )
+        return
+    if command == "picture":
+        parser.add_argument(
+            *("-o", "--output"),
+            type=Path,
+            metavar="FILE",
+            help="file to draw in, by default nri-resmgr-NAME.svg, of the pod or node",
         )
         return
     parser.add_argument(
@@ -168,7 +185,11 @@ def parsed(
     """Parse the arguments; what follows ``--`` becomes ``more``."""
     words = list(arguments)
     at = words.index("--") if "--" in words else len(words)
-    options = build_parser(environment).parse_args(words[:at])
+    parser = build_parser(environment)
+    options = parser.parse_args(words[:at])
+    has_pod = not (options.node or options.all)
+    if options.namespace and not has_pod and options.command != "status":
+        parser.error("-n is the namespace of a POD, and there is none")
     options.more = tuple(words[at + 1 :])
     return options
 

@@ -1,4 +1,4 @@
-"""Runs ``kubectl nri-resmgr``: finds daemons, and queries them or makes a bundle."""
+"""Runs ``kubectl nri-resmgr``: finds daemons, to query them, draw them or gather."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from nri_resmgr.kubectl.daemons import (
 )
 from nri_resmgr.kubectl.errors import FAILED, BadName, NeedsOneNode, PluginError
 from nri_resmgr.kubectl.gather import gather
+from nri_resmgr.kubectl.picture import save_picture
 from nri_resmgr.kubectl.pieces import (
     Piece,
     piece_of_error,
@@ -44,8 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = parsed(sys.argv[1:] if arguments is None else arguments, os.environ)
         kubectl = Kubectl(flags_of_kubectl(options))
-        run = _gather if options.command == "gather" else _query
-        status = run(kubectl, options)
+        status = _COMMANDS.get(options.command, _query)(kubectl, options)
         sys.stdout.flush()
     except PluginError as error:
         print(f"{NAME}: {error}", file=sys.stderr)
@@ -90,6 +90,16 @@ def _chosen_pod(
     return pod_named(kubectl, name, options.namespace), f"{slash}{container}"
 
 
+def _picture(kubectl: Kubectl, options: argparse.Namespace) -> int:
+    pod, _ = _chosen_pod(kubectl, options)
+    node, about = (pod.node, pod.name) if pod else (options.node, options.node)
+    daemon = daemon_on(kubectl, node, options.daemon_namespace)
+    path = options.output or Path(f"{NAME}-{about}.svg")
+    save_picture(path, kubectl, daemon, pod, options.more)
+    print(path)
+    return 0
+
+
 def _gather(kubectl: Kubectl, options: argparse.Namespace) -> int:
     pod, namespace = None, options.daemon_namespace
     daemons: Mapping[str, Daemon | PluginError]
@@ -123,6 +133,10 @@ def _pieces(
         yield from pieces_of_node(kubectl, daemon)
         if pod:
             yield from pieces_of_pod(kubectl, daemon, pod)
+
+
+# All others query daemons.
+_COMMANDS: Final = {"gather": _gather, "picture": _picture}
 
 
 if __name__ == "__main__":

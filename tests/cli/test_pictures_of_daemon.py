@@ -231,6 +231,8 @@ async def test_the_commands_draw_what_a_daemon_answers(tmp_path: Path) -> None:
 
         status = await ask("status", "--picture", page, "-o", "json")
         explain = await ask("explain", "own", "--picture", svg)
+        printed = await ask("status", "--picture", "-")
+        of_pod = await ask("explain", "own", "--picture", "-", "-o", "json")
         refused = await ask("status", "--picture", none)
         other = await ask("explain", "own", "--picture", "x.png")
 
@@ -240,6 +242,9 @@ async def test_the_commands_draw_what_a_daemon_answers(tmp_path: Path) -> None:
     assert explain.stdout.startswith("shop/own/main\n")
     assert len(seen(page.read_text()).words("holder")) == 2
     assert len(seen(svg.read_text()).words("holder")) == 1
+    assert (printed.returncode, printed.stderr) == (0, "")
+    assert len(seen(printed.stdout).words("holder")) == 2
+    assert of_pod.stdout == svg.read_text()
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr == (
         f"nri-resmgr: --picture {none}: no such file or directory\n"

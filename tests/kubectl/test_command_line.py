@@ -28,7 +28,7 @@ def examples() -> Iterator[list[str]]:
 )
 def test_an_example_is_one_that_nri_resmgr_accepts(words: list[str]) -> None:
     options = parsed(words, {})
-    if options.command == "gather" or "--help" in words:
+    if options.command in ("gather", "picture") or "--help" in words:
         return
 
     names = (options.pod,) if options.command == "explain" else ()
@@ -40,7 +40,7 @@ def test_an_example_is_one_that_nri_resmgr_accepts(words: list[str]) -> None:
 
 def test_there_is_an_example_of_each_command() -> None:
     assert {words[0] for words in examples()} == {
-        *("status", "explain", "top", "events", "gather"),
+        *("status", "explain", "top", "events", "picture", "gather"),
     }
 
 
@@ -53,6 +53,14 @@ def test_flags_are_handed_on() -> None:
     assert words_of_query(options) == (
         *("events", "--follow", "--output=json", "--since=3", "--more", "x"),
     )
+
+
+def test_a_namespace_without_a_pod_is_that_of_the_containers_shown() -> None:
+    of_node = parsed(["status", "--node", "a", "-n", "shop"], {})
+    of_pod = parsed(["status", "web", "-n", "shop"], {})
+
+    assert words_of_query(of_node) == ("status", "--namespace=shop")
+    assert words_of_query(of_pod) == ("status",)
 
 
 def test_the_environment_names_the_namespace_of_the_daemon() -> None:
@@ -76,7 +84,11 @@ def test_the_environment_names_the_namespace_of_the_daemon() -> None:
         "explain --all",
         "top --once",
         "gather",
-        "picture a",
+        "picture",
+        "picture --all",
+        "top --node a -n b",
+        "gather --all -n b",
+        "paint a",
         "",
     ],
 )

@@ -15,6 +15,7 @@ import tarfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree as ET
 
 import attrs
 import msgspec
@@ -233,6 +234,52 @@ async def test_every_command_finds_the_daemon_of_a_pod_or_node(
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("nri-resmgr: ")
     assert wrong.stderr.count("\n") == 1
+
+
+async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    node, ours = cluster.node("one"), cluster.namespace
+    async with at_work(tmp_path) as running:
+        await place(running, ours)
+        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+        cluster.pod("shop", node)
+
+        def draw(words: str) -> subprocess.CompletedProcess[str]:
+            return cluster.run("picture", *words.split())
+
+        of_pod = await asyncio.to_thread(draw, f"shop -n {ours}")
+        of_node = await asyncio.to_thread(draw, f"--node {node} -o node.svg")
+        nowhere = await asyncio.to_thread(draw, f"--node {node} -o no/x.svg")
+
+    drawn = {"nri-resmgr-shop.svg": of_pod, "node.svg": of_node}
+    for name, done in drawn.items():
+        shown = ET.parse(cluster.folder / name)  # noqa: S314 - ours
+        assert (done.returncode, done.stdout, done.stderr) == (0, f"{name}\n", "")
+        assert f"{ours}/shop/shop" in "".join(shown.getroot().itertext())
+    assert (nowhere.returncode, nowhere.stdout) == (1, "")
+    assert nowhere.stderr == (
+        "nri-resmgr: cannot write no/x.svg: no such file or directory\n"
+    )
+
+
+async def test_without_a_pod_a_namespace_limits_what_status_shows(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    node, ours = cluster.node("one"), cluster.namespace
+    async with at_work(tmp_path) as running:
+        await place(running, ours)
+        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+        words = ("status", "--node", node, "-n")
+        shown = await asyncio.to_thread(cluster.run, *words, ours)
+        other = await asyncio.to_thread(cluster.run, *words, "none")
+        on_all = await asyncio.to_thread(cluster.run, "status", "--all", "-n", ours)
+
+    container = f"{ours}/shop/shop"
+    assert [container in one.stdout for one in (shown, other, on_all)] == (
+        [True, False, True]
+    )
+    assert "no containers in namespace none\n" in other.stdout
 
 
 async def test_on_a_terminal_the_command_there_has_a_terminal_as_well(
