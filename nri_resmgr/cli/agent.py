@@ -140,20 +140,25 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _run(options: argparse.Namespace) -> None:
+    # Before the cluster is looked for: a wrong flag is wrong without one, too.
+    source = _source_of(options)
+    taint = check_key(_TAINT, options.startup_taint)
+    http = _checked("--http-endpoint", options.http_endpoint)
+    health = _checked("--health-endpoint", options.health_endpoint)
     kubeconfig = Path(options.kubeconfig) if options.kubeconfig else None
     access = find_access(kubeconfig, options.api_server or None)
     settings = AgentOptions(
         scope=ConfigScope(
             node=find_node_name(options.node_name or None),
             namespace=options.config_namespace or access.namespace or _NAMESPACE,
-            source=_source_of(options),
+            source=source,
             fall_through=options.config_fall_through,
         ),
         spool=Path(options.spool),
         control_socket=options.control_socket,
-        http_endpoint=_checked("--http-endpoint", options.http_endpoint),
-        health_endpoint=_checked("--health-endpoint", options.health_endpoint),
-        startup_taint=check_key(_TAINT, options.startup_taint),
+        http_endpoint=http,
+        health_endpoint=health,
+        startup_taint=taint,
     )
     async with ApiClient.open(access) as api:
         await Agent(api, settings).run()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +19,8 @@ from nri_resmgr.agent.startup_taint import (
     is_serving,
 )
 from nri_resmgr.agent.verdict import PENDING, Outcome, Verdict
-from tests.agent.agent_process import command, kubeconfig_of
 from tests.agent.fake_api_server import FakeApiServer, Request, Wire
+from tests.cli.command import nri_resmgr
 
 KEY: Final = "nri-resmgr.io/not-ready"
 CONFIG: Final = ConfigObject("StaticPolicy", "nri", "default", "uid-1", 3, "77", "")
@@ -100,19 +98,15 @@ def test_keys_of_kubernetes_and_other_text_are_refused(key: str, why: str) -> No
 
 
 @pytest.mark.process
-async def test_an_agent_with_a_key_of_kubernetes_does_not_start(
-    access: Access, tmp_path: Path
+def test_an_agent_with_a_key_of_kubernetes_does_not_look_for_the_cluster(
+    tmp_path: Path,
 ) -> None:
-    flag, key = "--startup-taint", "node.kubernetes.io/not-ready"
-    asked = command(tmp_path, kubeconfig_of(access, tmp_path), flag, key)
-    done = await asyncio.to_thread(
-        subprocess.run, asked, capture_output=True, text=True, check=False
-    )
+    key, nowhere = "node.kubernetes.io/not-ready", tmp_path / "none"
+    words = ("--kubeconfig", str(nowhere), "--startup-taint", key)
+    done = nri_resmgr("agent", *words)
 
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"nri-resmgr: {flag}: expected a key outside of kubernetes.io, not {key!r}\n",
-    )
+    sentence = f"--startup-taint: expected a key outside of kubernetes.io, not {key!r}"
+    assert (done.returncode, done.stderr) == (2, f"nri-resmgr: {sentence}\n")
 
 
 def put_node(server: FakeApiServer, *taints: dict[str, str]) -> str:
