@@ -75,8 +75,10 @@ def run(options: argparse.Namespace) -> int:
         # Late: without a picture the machine and its model are not needed.
         from nri_resmgr.cli.output_files import write_picture
         from nri_resmgr.cli.pictures_of_daemon import picture_of_explanation
+        from nri_resmgr.topology.document import from_document
 
-        state, machine = client.get("/v1/state"), client.get("/v1/topology")
+        state = client.get("/v1/state")
+        machine = from_document(client.get("/v1/topology")["machine"])
         write_picture(picture_of_explanation(answer, state, machine), options.picture)
         if options.picture == STDOUT:
             return 0

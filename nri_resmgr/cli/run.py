@@ -225,6 +225,11 @@ def _add_verification_flags(parser: Parser) -> None:
 
 def _add_insight_flags(parser: Parser) -> None:
     add_endpoint_flags(parser)
+    parser.add_switch(
+        "--http-page",
+        "serve a page of the node at --http-endpoint, too: its pools, pods and events, "
+        "for anybody who can reach it",
+    )
     parser.add_switch("--metrics-per-container", "add metrics per pod and container")
     parser.add_flag(
         "--otel-endpoint",

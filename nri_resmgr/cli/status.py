@@ -49,10 +49,12 @@ def run(options: argparse.Namespace) -> int:
     if options.picture:
         # Late: without a picture the machine and its model are not needed.
         from nri_resmgr.cli.output_files import write_picture
-        from nri_resmgr.cli.pictures_of_daemon import picture_of_state
+        from nri_resmgr.control.node_picture import picture_of_state
+        from nri_resmgr.topology.document import from_document
 
         # Of the whole state: containers of other namespaces have CPUs, too.
-        picture = picture_of_state(state, client.get("/v1/topology"))
+        machine = from_document(client.get("/v1/topology")["machine"])
+        picture = picture_of_state(state, machine)
         write_picture(picture, options.picture)
         if options.picture == STDOUT:
             return 0

@@ -9,14 +9,12 @@ from socket import socket
 from typing import Final
 
 from nri_resmgr.app.background.threads import NO_MEMORY, in_thread
-from nri_resmgr.app.configuration.status import Setting
-from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.http_server import serve
 from nri_resmgr.control.listener import ControlSocketUnusable, open_control_socket
 from nri_resmgr.control.routes import site_of
 from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.daemon.view import daemon_view_of
 from nri_resmgr.log import Logger
-from nri_resmgr.log.levels import levels
 
 log = Logger(__name__)
 
@@ -35,7 +33,7 @@ async def serve_control(daemon: Daemon, path: str) -> None:
     async with _listening(path, for_agent=bool(daemon.options.spool)) as listener:
         log.info("control.listening", socket=path)
         daemon.control_tried.set()
-        await serve(site_of(_daemon_view_of(daemon)), listener)
+        await serve(site_of(daemon_view_of(daemon)), listener)
 
 
 @asynccontextmanager
@@ -58,34 +56,3 @@ async def _removed(path: str, remove: Callable[[], object]) -> None:
         # Without a thread a file system that hangs would keep the process from its end.
         # The next start replaces a socket on which nothing listens.
         return
-
-
-def _settings_of(daemon: Daemon) -> tuple[Setting, ...]:
-    found = daemon.observability.present.settings
-    return (*found, daemon.recorder.setting) if daemon.recorder else found
-
-
-def _daemon_view_of(daemon: Daemon) -> DaemonView:
-    return DaemonView(
-        policy=daemon.policy,
-        history=daemon.observers.history,
-        sessions=daemon.observers.sessions,
-        tree=daemon.tree,
-        runtime=lambda: daemon.stub.runtime,
-        plugin=str(daemon.stub.identity),
-        started=daemon.observers.started,
-        levels=levels,
-        configuration=lambda: daemon.policy.configuration.status,
-        reload=daemon.configuration.reload,
-        kubelet=lambda: daemon.kubelet,
-        kubelet_services=daemon.kubelet_services.uses,
-        verification=lambda: daemon.verification,
-        checkpoints=daemon.checkpoint_writer,
-        host=daemon.reconcilers.host,
-        parts=lambda: daemon.supervisor.parts,
-        settings=lambda: _settings_of(daemon),
-        dra=lambda: daemon.dra,
-        cluster=daemon.configuration.cluster,
-        offers=daemon.offers,
-        sandboxes=daemon.sandboxes.statuses,
-    )

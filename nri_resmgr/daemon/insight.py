@@ -1,4 +1,4 @@
-"""Metrics over HTTP, with health beside them; read-only."""
+"""Metrics over HTTP, with health and the page of the node beside them; read-only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from nri_resmgr.app.background.threads import OneCall
+from nri_resmgr.app.background.threads import OneCall, imported
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.busy_pools import BusyPools
@@ -31,9 +31,9 @@ from nri_resmgr.app.running.delivery import pending_pins
 from nri_resmgr.checkpoint.writer import CheckpointWriter
 from nri_resmgr.control.http import (
     ClientLimits,
+    Handler,
     HttpReply,
     HttpRequest,
-    Routes,
     Site,
 )
 from nri_resmgr.daemon.log_setup import waiting_lines
@@ -41,6 +41,7 @@ from nri_resmgr.daemon.observability import HttpUse
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.probes import probes_of
 from nri_resmgr.daemon.rendering import Rendering
+from nri_resmgr.daemon.view import daemon_view_of
 from nri_resmgr.host.cpu_time import Ticks, read_ticks
 from nri_resmgr.host.tree import HostFileError
 from nri_resmgr.log import Logger, lost_lines
@@ -64,6 +65,10 @@ async def serve_insight(daemon: Daemon, use: HttpUse) -> None:
     """Serve ``--http-endpoint``, or that of the document, until cancelled."""
     endpoint = read_endpoint(use.source, use.endpoint)
     insight = Insight(daemon, serves_metrics=use.serves_metrics)
+    if use.serves_page:
+        # Late: few nodes have a page.
+        page = await imported("nri_resmgr.control.page.routes")
+        insight.routes.update(page.page_routes(daemon_view_of(daemon)))
     listener, where = await listen_when_free(endpoint)
     log.info("http.listening", endpoint=where)
     await serve_with_health(Site(insight.routes, LIMITS), listener, insight.probes)
@@ -84,7 +89,7 @@ class Insight:
         self._ticks, self._busy_pools = OneCall[Ticks](_PATIENCE), BusyPools()
         self._rendering = Rendering(self._render)
         self.probes = probes_of(daemon)
-        self.routes: Routes = dict(self.probes.routes)
+        self.routes: dict[tuple[str, str], Handler] = dict(self.probes.routes)
         if serves_metrics:
             self.routes["GET", "/metrics"] = self._metrics
 

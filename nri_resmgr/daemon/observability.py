@@ -42,11 +42,13 @@ class HttpUse(msgspec.Struct, frozen=True):
         endpoint: ``[ADDRESS]:PORT``.
         source: Its flag, or its path in the document, for errors.
         serves_metrics: Whether metrics are served, and not only health.
+        serves_page: Whether the page of the node is.
     """
 
     endpoint: str
     source: str
     serves_metrics: bool
+    serves_page: bool = False
 
 
 class TraceUse(msgspec.Struct, frozen=True):
@@ -209,7 +211,12 @@ def _http(
     options: argparse.Namespace, use: InstrumentationUse | None
 ) -> HttpUse | None:
     if options.http_endpoint:
-        return HttpUse(options.http_endpoint, "--http-endpoint", serves_metrics=True)
+        return HttpUse(
+            options.http_endpoint,
+            "--http-endpoint",
+            serves_metrics=True,
+            serves_page=options.http_page,
+        )
     if use is None or not use.endpoint:
         return None
     return HttpUse(use.endpoint, f"{_PATH}.httpEndpoint", use.serves_metrics)
@@ -236,6 +243,7 @@ def _settings(
     use = config.instrumentation
     if http := _http(options, use):
         what = "metrics and health" if http.serves_metrics else "health only"
+        what += ", and the page of the node" if http.serves_page else ""
         yield Setting("HTTP", f"{http.endpoint}: {what}", http.source)
     if traces := _traces(options, use, traces_by_flags):
         yield from _of_traces(options, traces, traces_by_flags)

@@ -23,6 +23,7 @@ from nri_resmgr.log import Logger
 from nri_resmgr.process.endpoint import read_endpoint
 from nri_resmgr.stub import Stub, run_until_signal
 from nri_resmgr.stub.errors import SessionError
+from nri_resmgr.values import InputError
 
 log = Logger(__name__)
 
@@ -76,10 +77,18 @@ def _run(options: argparse.Namespace) -> int:
     return 0
 
 
+class PageWithoutEndpoint(InputError):
+    """The page of the node has no address."""
+
+    def __str__(self) -> str:
+        return "--http-page needs --http-endpoint, where it is served"
+
+
 def _check_insight_flags(options: argparse.Namespace) -> bool:
     """Check the flags; return whether to trace.
 
     Raises:
+        PageWithoutEndpoint: ``--http-page`` is given without ``--http-endpoint``.
         BadEndpoint: An endpoint is not an address and port.
         InputError: See `nri_resmgr.daemon.tracing_flags.check_tracing_flags`.
     """
@@ -90,6 +99,8 @@ def _check_insight_flags(options: argparse.Namespace) -> bool:
     for flag, text in endpoints:
         if text:
             read_endpoint(flag, text)
+    if options.http_page and not options.http_endpoint:
+        raise PageWithoutEndpoint
     has_variables = any(os.environ.get(name) for name in _COLLECTOR_VARIABLES)
     if not (has_variables or options.otel_endpoint or options.otel_sampling):
         return False

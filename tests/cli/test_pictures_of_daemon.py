@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nri_resmgr.cli.pictures_of_daemon import picture_of_explanation, picture_of_state
+from nri_resmgr.cli.pictures_of_daemon import picture_of_explanation
 from nri_resmgr.control.explain import explanation_of
+from nri_resmgr.control.node_picture import picture_of_state
 from nri_resmgr.control.state import state_of
 from nri_resmgr.pictures.floorplan import WIDEST
 from nri_resmgr.pictures.svg import picture_svg
-from nri_resmgr.topology.document import to_document
 from nri_resmgr.values import NO_CPUS, CpuSet
 from nri_resmgr.values.printable import printable
 from tests.cli.command import nri_resmgr
@@ -36,21 +36,15 @@ def document(kind: str) -> str:
     return PINS_NOTHING if kind == "NonePolicy" else DOCUMENT.format(kind)
 
 
-def topology(parts: Parts) -> Any:
-    """Return the answer about the machine, as it comes over the socket."""
-    machine = to_document(parts.policy.machine)
-    return json.loads(json.dumps({"machine": machine}))
-
-
 def node_drawn(parts: Parts) -> Seen:
-    picture = picture_of_state(state_of(parts.daemon), topology(parts))
+    picture = picture_of_state(state_of(parts.daemon), parts.policy.machine)
     return seen(picture_svg(picture))
 
 
 def explained(parts: Parts, pod: str, container: str = "") -> Seen:
     answer = explanation_of(parts.daemon, pod, container)
-    state = state_of(parts.daemon)
-    return seen(picture_svg(picture_of_explanation(answer, state, topology(parts))))
+    state, machine = state_of(parts.daemon), parts.policy.machine
+    return seen(picture_svg(picture_of_explanation(answer, state, machine)))
 
 
 def decided(parts: Parts) -> dict[str, CpuSet]:
@@ -152,7 +146,7 @@ def test_claims_and_reservations_hold_their_cpus() -> None:
     ]
     place = {"namespace": "n", "pod": "p", "name": "late", "cpus": "4"}
     state["reservations"] = [place, place | {"name": "(overhead)", "cpus": ""}]
-    found = seen(picture_svg(picture_of_state(state, topology(parts))))
+    found = seen(picture_svg(picture_of_state(state, parts.policy.machine)))
 
     assert found.words("holder") == [
         "n/p/late  (not created yet): CPUs 4",
