@@ -264,6 +264,7 @@ UNBOUNDED: Final = re.compile(r"\.read_(?:text|bytes)\(|\.read\(\)|\.readlines?\
 KNOWN: Final = {
     "nri_resmgr/version.py": 1,  # of our own package
     "nri_resmgr/control/routes.py": 1,  # the schema, the same
+    "nri_resmgr/control/page/routes.py": 1,  # files of the page, the same
     "nri_resmgr/process/own_metrics.py": 1,  # /proc/self/statm, a line
     "nri_resmgr/host/machine/dump.py": 1,  # a member of a bounded stream
     "nri_resmgr/daemon/dra.py": 1,  # of a `SpoolFolder`, which bounds files
