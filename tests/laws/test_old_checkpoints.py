@@ -562,3 +562,42 @@ def test_a_container_that_fell_back_and_stays_is_not_said_to_be_kept() -> None:
     assert history.why["log"] is Rule.FELL_BACK
 
     check_restarts(history)
+
+
+def test_one_that_fell_back_to_as_many_cpus_owns_none_that_another_shares() -> None:
+    kind, (spec, _, shared) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
+    before, after = machines = ("1s2n4c1t", "1s2n4c1t offline=5")
+    history = History(policy_of(kind, spec, before), machines)
+    history.create(one("old", 1000))
+    history.create(burstable("web", 1000, created=1))
+    for number in range(2, 7):
+        history.create(replace(one(f"db-{number}", 1000), created=number))
+    history.switch(policy_of(kind, shared, before))
+    history.create(replace(one("late", 1000), created=7))
+    history.stop("old")
+    history.switch(policy_of(kind, spec, after))
+    # Without CPU 5 the container on it is where "web" is, on one CPU as well.
+    assert history.pins["db-3"].cpus == history.pins["web"].cpus == CpuSet.of(7)
+    assert history.exclusive()["late"] == CpuSet.of(4)
+
+    check_restarts(history, range(5))
+
+
+def test_cpus_that_others_share_show_that_one_has_moved_to_another_pool() -> None:
+    kind, (spec, *_) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
+    before, after = machines = ("1s2n4c1t", "1s2n4c1t offline=5")
+    history = History(policy_of(kind, spec, before), machines)
+    history.create(one("old", 5000))
+    history.create(burstable("web", 1000, created=1))
+    history.resize("web", {"request": MilliCpus(2000)})
+    for number in (2, 3):
+        name = f"log-{number}"
+        batch = ContainerSpec(id=name, pod=name, qos=QosClass.BEST_EFFORT)
+        history.create(replace(batch, created=number))
+    history.stop("old")
+    history.switch(policy_of("NonePolicy", "{}", before))
+    history.create(replace(one("db", 3000), created=4))
+    history.switch(policy_of(kind, spec, after))
+    assert history.pins["web"].cpus == CpuSet.parse("3,6-7")
+
+    check_restarts(history, range(8))

@@ -18,8 +18,10 @@ What it guarantees:
 
 How: four attempts, each for all containers before the next one begins:
 
-1. the former grant of a container that runs where that grant is;
-2. grants that would explain its present CPUs, the likeliest first (`likely_grants`);
+1. the former grant of a container that runs where that grant is, as far as that and
+   other containers' CPUs say (`topology_aware.former`);
+2. grants that would explain its present CPUs, the likeliest first (`likely_grants`). A
+   container does not own CPUs that are all that another of the first attempt has;
 3. the former grant, though it runs elsewhere now;
 4. a place as for a new container, which may be a fall-back.
 
@@ -79,7 +81,6 @@ web kept 1,4
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import TypeAlias
 
 import msgspec
@@ -87,15 +88,13 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.cpus import CpuRequest, allocate_cpus
 from nri_resmgr.policy.errors import OnFailure
-from nri_resmgr.policy.events import ContainerSpec, Synchronized
-from nri_resmgr.policy.ledger import former_places_since, of_pods_there
-from nri_resmgr.policy.mems import MemoryLedger
+from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.reported import Reported
 from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
+from nri_resmgr.policy.topology_aware.former import view_for
 from nri_resmgr.policy.topology_aware.growing_state import GrowingState
 from nri_resmgr.policy.topology_aware.make_room import rule_of_displaced
-from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.pins import visible
 from nri_resmgr.policy.topology_aware.place import (
     FormerGrant,
@@ -105,10 +104,9 @@ from nri_resmgr.policy.topology_aware.place import (
     place,
 )
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
-from nri_resmgr.policy.topology_aware.pools import Pool, PoolTree
+from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.policy.topology_aware.state import NodeView, Slot, TopologyAwareState
-from nri_resmgr.policy.whole_pods import announced_since
+from nri_resmgr.policy.topology_aware.state import NodeView, TopologyAwareState
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
 State: TypeAlias = TopologyAwareState
@@ -156,9 +154,9 @@ def _attempts(
     """Yield what to try for which container, in this order; see `adopt`."""
 
     def by_grant(demand: Demand, _view: NodeView) -> Iterable[FormerGrant]:
-        former = known.get(demand.spec.id)
-        if former is None or not former.is_recent:
+        if not _stays(demand, known):
             return ()
+        former = known[demand.spec.id]
         grant = former.grant
         if not grant.fell_back:
             # It runs there, but may have been resized without a decision that is known.
@@ -166,7 +164,9 @@ def _attempts(
         return (replace(former, grant=grant),)
 
     def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
-        zone = demand.spec.present.mems
+        cpus, zone = demand.spec.present.cpus, demand.spec.present.mems
+        if demand.kind is CpuKind.EXCLUSIVE and any(one <= cpus for one in shared):
+            return ()  # it fell back: else these would have nothing to run on
         return (
             FormerGrant(one, zone) for one in likely_grants(demand, view, occupancy)
         )
@@ -176,8 +176,19 @@ def _attempts(
         return () if former is None else (former,)
 
     ordered = sorted(demands, key=_certainty)
+    shared = {
+        one.spec.present.cpus
+        for one in ordered
+        if one.kind is CpuKind.SHARED and one.spec.present.cpus and _stays(one, known)
+    }
     for claims in (by_grant, by_place, by_old_grant):
         yield from ((demand, claims) for demand in ordered)
+
+
+def _stays(demand: Demand, known: Mapping[str, FormerGrant]) -> bool:
+    """Return whether a container runs where its former grant is."""
+    former = known.get(demand.spec.id)
+    return former is not None and former.is_recent
 
 
 def _certainty(demand: Demand) -> int:
@@ -189,20 +200,11 @@ def _certainty(demand: Demand) -> int:
 def _keeping_place(
     demand: Demand, view: NodeView, claims: Claims
 ) -> PoolPlacement | None:
-    if not demand.count:
-        view = _of_requests(view)
+    view = view_for(demand, view)
     for claim in claims(demand, view):
         if found := keep_place(demand, claim, view, Rule.KEPT):
             return found
     return None
-
-
-def _of_requests(view: NodeView) -> NodeView:
-    """Return a view in which containers without a request use nothing.
-
-    They fit where all CPU is granted: what another had before they came, it has still.
-    """
-    return replace(view, pool_ledger=view.pool_ledger.of_requests())
 
 
 def _new(demand: Demand, view: NodeView) -> PoolPlacement:
@@ -354,75 +356,3 @@ def _containing(cpus: CpuSet, demand: Demand, view: NodeView) -> list[Pool]:
     pools = [pool for pool in view.tree.pools if cpus <= pool.sharable | pool.isolated]
     mems = demand.spec.present.mems
     return sorted(pools, key=lambda pool: (pool.nodes != mems, -pool.depth, pool.id))
-
-
-def former_places_of(
-    old: State, tree: PoolTree, specs: Sequence[ContainerSpec]
-) -> dict[str, FormerGrant]:
-    """Return the places of a former state by container id, in pools of *tree*.
-
-    Containers that fell back because memory was short are left out.
-    """
-    known, reported = {}, Reported.of(specs)
-    for spec in specs:
-        key, entry = spec.id, old.ledger.entries.get(spec.id)
-        if entry is None:
-            continue
-        here = _in_pool_of(tree, old.grants[key], old)
-        if here is not None and _has_its_memory(entry.spec, old.memory):
-            zone = old.memory.zone_of(key)
-            is_recent = reported.is_known(spec.present, entry)
-            known[key] = FormerGrant(here, zone, is_recent=is_recent)
-    return known
-
-
-def restore_places(
-    old: State, state: State, event: Synchronized, settings: TopologyAwareSettings
-) -> State:
-    """Restore what is kept for present pods from a former state."""
-    former_places = _former_places(old, state.pool_ledger.tree, event)
-    state = replace(state, former_places=MappingProxyType(former_places))
-    named = {(one.pod, one.name) for one in event.specs}
-    for slot, spec in of_pods_there(old.reserved_places, event).items():
-        if slot not in named:
-            state = _reserve_again(spec, old, state, settings)
-    return replace(state, announced=announced_since(old.announced, event))
-
-
-def _former_places(
-    old: State, tree: PoolTree, event: Synchronized
-) -> dict[Slot, Grant]:
-    former, grants = old.former_places, old.grants
-    found = former_places_since(former, old.ledger, event, grants.__getitem__)
-    here = {slot: _in_pool_of(tree, grant, old) for slot, grant in found.items()}
-    return {slot: grant for slot, grant in here.items() if grant is not None}
-
-
-def _reserve_again(
-    spec: ContainerSpec, old: State, state: State, settings: TopologyAwareSettings
-) -> State:
-    grant = _in_pool_of(state.pool_ledger.tree, old.grants[spec.id], old)
-    if grant is None:
-        return state
-    former = FormerGrant(grant, old.memory.zone_of(spec.id))
-    view, demand = state.view(settings), demand_of(spec, settings)
-    if not demand.count:
-        view = _of_requests(view)
-    found = keep_place(demand, former, view, Rule.OLD_PLACE)
-    if found is None:
-        return state
-    return state.reserve_place(spec, found.grant, found.memory)
-
-
-def _in_pool_of(tree: PoolTree, grant: Grant, old: State) -> Grant | None:
-    """Return a grant in the pool of the same name, if there is one."""
-    if old.pool_ledger.tree is tree:
-        return grant
-    pool = tree.named(old.pool_ledger.tree.pools[grant.pool].name)
-    return None if pool is None else replace(grant, pool=pool.id)
-
-
-def _has_its_memory(spec: ContainerSpec, memory: MemoryLedger) -> bool:
-    """Return whether a container was granted the memory that it asks for."""
-    granted = memory.grants[spec.id].request
-    return (granted.size, granted.hugepages) == (size_of(spec), spec.hugepages)

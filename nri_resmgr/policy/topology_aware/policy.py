@@ -36,11 +36,7 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.policy.host_use import HostUse
 from nri_resmgr.policy.ledger import oldest_first
 from nri_resmgr.policy.rules import Rule
-from nri_resmgr.policy.topology_aware.adopt import (
-    adopt,
-    former_places_of,
-    restore_places,
-)
+from nri_resmgr.policy.topology_aware.adopt import adopt
 from nri_resmgr.policy.topology_aware.advice import (
     advise,
     advise_pod,
@@ -62,6 +58,7 @@ from nri_resmgr.policy.topology_aware.exclusive_settings import (
     exclusive_grants,
     host_use_of,
 )
+from nri_resmgr.policy.topology_aware.former import former_places_of, restore_places
 from nri_resmgr.policy.topology_aware.improve import improve
 from nri_resmgr.policy.topology_aware.make_room import (
     Yielding,
@@ -499,7 +496,7 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def synchronized(self, old: State, event: Synchronized) -> Decision[State]:
         """Place all running containers, at their present places where legal."""
         ordered = oldest_first(event.specs)
-        known = former_places_of(old, self.tree, ordered)
+        known = former_places_of(old, self.tree, ordered, self.settings)
         start = self.start()
         for claim in old.claims.values():
             start = start.put_claim(claim)
