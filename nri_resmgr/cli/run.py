@@ -228,7 +228,7 @@ def _add_insight_flags(parser: Parser) -> None:
     parser.add_switch(
         "--http-page",
         "serve a page of the node at --http-endpoint, too: its pools, pods and events, "
-        "for anybody who can reach it",
+        "without authentication",
     )
     parser.add_switch("--metrics-per-container", "add metrics per pod and container")
     parser.add_flag(

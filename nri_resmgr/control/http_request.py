@@ -47,12 +47,14 @@ class HttpRequest(msgspec.Struct, frozen=True):
         path: The decoded path without the query.
         query: The parameters; the last one of a name wins.
         body: The raw body.
+        host: The ``Host`` that the client asks, with its port.
     """
 
     method: str
     path: str
     query: Mapping[str, str] = _NOTHING
     body: bytes = b""
+    host: str = ""
 
 
 class Head(msgspec.Struct, frozen=True):
@@ -95,7 +97,8 @@ def read_head(data: bytes) -> Head:
     length = headers.get("content-length", "0")
     if not _LENGTH.fullmatch(length):
         raise RequestRefused(400, "Content-Length is not a number")
-    request = _request(method.decode(), target.decode())
+    host = headers.get("host", "")
+    request = _request(method.decode(), target.decode(), host)
     return Head(request, int(length), knows_chunks=minor == b"1")
 
 
@@ -113,7 +116,7 @@ def _headers(lines: list[bytes]) -> dict[str, str]:
     return headers
 
 
-def _request(method: str, target: str) -> HttpRequest:
+def _request(method: str, target: str, host: str) -> HttpRequest:
     # Not urlsplit(target): it parses what follows two slashes as a host.
     path, _, query = target.partition("#")[0].partition("?")
     try:
@@ -124,7 +127,10 @@ def _request(method: str, target: str) -> HttpRequest:
             max_num_fields=_MOST_PARAMETERS,
         )
         return HttpRequest(
-            method, unquote(path, errors="strict"), MappingProxyType(dict(pairs))
+            method,
+            unquote(path, errors="strict"),
+            MappingProxyType(dict(pairs)),
+            host=host,
         )
     except ValueError:
         raise RequestRefused(400, "the target is malformed") from None

@@ -76,7 +76,7 @@ def holder_of_reservation(one: JsonObject) -> Holder:
 
 
 def holder_alone(title: str, cpus: str, words: str) -> Holder:
-    """Describe a holder that shares its CPUs with nobody."""
+    """Describe a holder with exclusive CPUs."""
     held = CpuSet.parse(cpus)
     where = f"CPUs {cpus}" if held else "a part of the shared CPUs"
     return Holder(title, f"({words}): {where}", (HeldCpus(held, held),))

@@ -9,6 +9,8 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
+from msgspec.structs import replace
+
 from nri_resmgr.app.background.threads import OneCall, imported
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.metrics import table
@@ -65,13 +67,15 @@ async def serve_insight(daemon: Daemon, use: HttpUse) -> None:
     """Serve ``--http-endpoint``, or that of the document, until cancelled."""
     endpoint = read_endpoint(use.source, use.endpoint)
     insight = Insight(daemon, serves_metrics=use.serves_metrics)
+    site = Site(insight.routes, LIMITS)
     if use.serves_page:
         # Late: few nodes have a page.
         page = await imported("nri_resmgr.control.page.routes")
         insight.routes.update(page.page_routes(daemon_view_of(daemon)))
+        site = replace(site, permit=page.permit_page)
     listener, where = await listen_when_free(endpoint)
     log.info("http.listening", endpoint=where)
-    await serve_with_health(Site(insight.routes, LIMITS), listener, insight.probes)
+    await serve_with_health(site, listener, insight.probes)
 
 
 class Insight:

@@ -38,7 +38,7 @@ def test_a_request_is_read_as_it_was_written(
     text = f"{method} {target} HTTP/1.1\r\n" + "".join(f"{one}\r\n" for one in lines)
 
     assert read_head(f"{text}\r\n".encode()) == Head(
-        HttpRequest(method, f"/{path}", MappingProxyType(query)),
+        HttpRequest(method, f"/{path}", MappingProxyType(query), host="x"),
         length,
         knows_chunks=True,
     )

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from http.client import HTTPMessage
 from pathlib import Path
 from typing import Final
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -19,6 +18,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon, daemon
+from tests.pictures.seen import seen
 
 pytestmark = pytest.mark.process
 
@@ -34,14 +34,14 @@ async def running(tmp_path: Path) -> AsyncIterator[RunningDaemon]:
 
 
 async def asked(
-    running: RunningDaemon, path: str, method: str = "GET"
+    running: RunningDaemon, path: str, method: str = "GET", host: str = ""
 ) -> tuple[int, HTTPMessage, str]:
     line = await running.line("http.listening")
-    host, _, port = line["endpoint"].rpartition(":")
+    address, _, port = line["endpoint"].rpartition(":")
 
     def ask() -> tuple[int, HTTPMessage, str]:
-        client = http.client.HTTPConnection(host, int(port), timeout=30)
-        client.request(method, path)
+        client = http.client.HTTPConnection(address, int(port), timeout=30)
+        client.request(method, path, headers={"Host": host} if host else {})
         answer = client.getresponse()
         text = answer.read().decode()
         client.close()
@@ -76,12 +76,13 @@ async def test_all_files_of_the_page_are_served_and_name_no_other_address(
 
 
 async def test_the_picture_follows_the_state(running: RunningDaemon) -> None:
-    before = ET.fromstring((await asked(running, "/picture.svg"))[2])  # noqa: S314 - ours
+    _, _, before = await asked(running, "/picture.svg")
     await running.place(Workload("own", QosClass.GUARANTEED, 2000))
-    after = ET.fromstring((await asked(running, "/picture.svg"))[2])  # noqa: S314 - ours
+    _, _, after = await asked(running, "/picture.svg")
 
-    assert "default/own/own" not in "".join(before.itertext())
-    assert "default/own/own" in "".join(after.itertext())
+    assert seen(before).words("holder") == []
+    [holder] = seen(after).words("holder")
+    assert holder.startswith("default/own/own  ")
 
 
 async def test_nothing_is_changed_by_the_page(running: RunningDaemon) -> None:
@@ -91,6 +92,27 @@ async def test_nothing_is_changed_by_the_page(running: RunningDaemon) -> None:
             assert status in (404, 405), (method, path)
     _, _, text = await asked(running, "/v1/state")
     assert json.loads(text)["configuration"]["generation"] == 1
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8891", 200),
+        ("LOCALHOST", 200),
+        ("127.0.0.1", 200),
+        ("10.0.0.7:8891", 200),
+        ("[::1]:8891", 200),
+        ("other.example:8891", 403),
+        ("localhost.other.example", 403),
+        ("[other]", 403),
+    ],
+)
+async def test_a_local_page_is_for_no_site_with_a_name(
+    running: RunningDaemon, host: str, status: int
+) -> None:
+    found = {path: (await asked(running, path, host=host))[0] for path in PATHS}
+
+    assert set(found.values()) == {status}
 
 
 async def test_metrics_and_health_are_served_beside_it(running: RunningDaemon) -> None:

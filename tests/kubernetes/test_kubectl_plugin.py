@@ -12,10 +12,10 @@ import re
 import subprocess
 import sys
 import tarfile
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
-from xml.etree import ElementTree as ET
 
 import attrs
 import msgspec
@@ -35,6 +35,7 @@ from tests.kubernetes.accounts import Account
 from tests.kubernetes.control_plane import ControlPlane
 from tests.kubernetes.exec_double import write_double
 from tests.kubernetes.kubectl import Kubectl
+from tests.pictures.seen import seen
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
@@ -197,14 +198,21 @@ async def place(running: RunningDaemon, namespace: str) -> None:
     await running.runtime.create_container(pod.id, SHOP.container)
 
 
+@asynccontextmanager
+async def shop_on(node: str, cluster: Cluster, folder: Path) -> AsyncIterator[None]:
+    """Run the daemon of a node, with a container of the test's namespace."""
+    async with at_work(folder) as running:
+        await place(running, cluster.namespace)
+        cluster.daemon_pod("nri-resmgr-a", node, folder=folder)
+        yield
+
+
 async def test_every_command_finds_the_daemon_of_a_pod_or_node(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     node = cluster.node("one")
     ours = cluster.namespace
-    async with at_work(tmp_path) as running:
-        await place(running, ours)
-        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+    async with shop_on(node, cluster, tmp_path):
         cluster.daemon_pod("nri-resmgr-b", cluster.node("two"), CRASHING)
         cluster.pod("shop", node)
 
@@ -240,9 +248,7 @@ async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     node, ours = cluster.node("one"), cluster.namespace
-    async with at_work(tmp_path) as running:
-        await place(running, ours)
-        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+    async with shop_on(node, cluster, tmp_path):
         cluster.pod("shop", node)
 
         def draw(words: str) -> subprocess.CompletedProcess[str]:
@@ -254,9 +260,9 @@ async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
 
     drawn = {"nri-resmgr-shop.svg": of_pod, "node.svg": of_node}
     for name, done in drawn.items():
-        shown = ET.parse(cluster.folder / name)  # noqa: S314 - ours
+        shown = seen((cluster.folder / name).read_text())
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{name}\n", "")
-        assert f"{ours}/shop/shop" in "".join(shown.getroot().itertext())
+        assert shown.words("holder")[0].startswith(f"{ours}/shop/shop  ")
     assert (nowhere.returncode, nowhere.stdout) == (1, "")
     assert nowhere.stderr == (
         "nri-resmgr: cannot write no/x.svg: no such file or directory\n"
@@ -267,9 +273,7 @@ async def test_without_a_pod_a_namespace_limits_what_status_shows(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     node, ours = cluster.node("one"), cluster.namespace
-    async with at_work(tmp_path) as running:
-        await place(running, ours)
-        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+    async with shop_on(node, cluster, tmp_path):
         words = ("status", "--node", node, "-n")
         shown = await asyncio.to_thread(cluster.run, *words, ours)
         other = await asyncio.to_thread(cluster.run, *words, "none")
@@ -286,8 +290,7 @@ async def test_on_a_terminal_the_command_there_has_a_terminal_as_well(
     cluster: Cluster, tmp_path: Path
 ) -> None:
     node = cluster.node("one")
-    async with at_work(tmp_path):
-        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+    async with shop_on(node, cluster, tmp_path):
         words = ("status", "--node", node)
         status, shown = await asyncio.to_thread(cluster.run_on_terminal, *words)
         on_terminal = cluster.exec_words()
@@ -501,9 +504,7 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
             "stringData": {"password": PASSWORD},
         },
     )
-    async with at_work(tmp_path) as running:
-        await place(running, ours)
-        cluster.daemon_pod("nri-resmgr-a", node, folder=tmp_path)
+    async with shop_on(node, cluster, tmp_path):
         cluster.pod("shop", node)
         with (tmp_path / "log").open("a") as log:
             log.write(f"2026-11-30 sent to https://me:{PASSWORD}@example.com\n")

@@ -42,12 +42,14 @@ class PartitionRaces:
     Attributes:
         cuts: Daemons that were killed between two writes.
         starts: Exclusive containers that were alone on their CPUs at their start.
+        partitions: Those of them that had a partition then.
+        intruders: Cgroups beside a partition, which was replaced by cpusets meanwhile.
     """
 
     def __init__(
         self, runtime: Runtime, kernel: SharedKernel, state: StateDir, draw: Random
     ) -> None:
-        self.cuts = self.starts = 0
+        self.cuts = self.starts = self.partitions = self.intruders = 0
         self._runtime = runtime
         self._state = state
         self._kernel = kernel
@@ -134,6 +136,7 @@ class PartitionRaces:
             self.starts += 1
             if not own & self._taken:
                 assert laws.has_partition(name)
+                self.partitions += 1
 
     async def _depart(self, node: PartitionNode) -> None:
         if not self._running:
@@ -184,6 +187,7 @@ class PartitionRaces:
         node.partitions.demand()  # as the kernel's notification does
         node.delivery.send(())
         await self._settled(laws, CpuSet.union(exclusive[name] for name in beside))
+        self.intruders += 1
         self._kernel.remove(intruder)
 
     async def _settled(self, laws: PartitionLaws, intruded: CpuSet = NO_CPUS) -> None:

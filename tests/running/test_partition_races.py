@@ -34,3 +34,5 @@ async def test_laws_hold_with_partitions(tmp_path: Path, seed: int) -> None:
 
     assert races.cuts
     assert races.starts
+    assert races.partitions
+    assert races.intruders

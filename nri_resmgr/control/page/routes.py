@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
 from functools import partial
+from ipaddress import ip_address
 from operator import is_
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -56,6 +59,36 @@ def page_routes(daemon: DaemonView) -> Routes:
     }
 
 
+def permit_page(accepted: socket.socket, request: HttpRequest) -> str:
+    """Return why a request is refused; empty to answer it.
+
+    A site in the user's browser can resolve a name of its own to a local address, and
+    would then read the page as a part of itself (DNS rebinding). So a local endpoint
+    with the page answers to addresses and to ``localhost`` only.
+    """
+    if not ip_address(accepted.getsockname()[0]).is_loopback:
+        return ""  # whoever reaches it may read it
+    name = _host_name(request.host)
+    if name in ("", "localhost") or _is_address(name):
+        return ""
+    return f"the host is {name}, not localhost"
+
+
+def _host_name(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return host
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
 def _file(name: str, content_type: str, _: HttpRequest) -> HttpReply:
     contents = (_FOLDER / name).read_bytes()
     return HttpReply(contents, content_type, headers=_HEADERS)
@@ -69,7 +102,7 @@ class _Drawn(msgspec.Struct, frozen=True):
 
 
 class NodePicture:
-    """The picture of the node, drawn once for each state that somebody looks at.
+    """The picture of the node, drawn once for each state in which it is requested.
 
     In a thread: drawing takes longer than many requests of the runtime.
     """
