@@ -262,7 +262,7 @@ async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
     for name, done in drawn.items():
         shown = seen((cluster.folder / name).read_text())
         assert (done.returncode, done.stdout, done.stderr) == (0, f"{name}\n", "")
-        assert shown.words("holder")[0].startswith(f"{ours}/shop/shop  ")
+        assert shown.colour_of(f"{ours}/shop/shop")
     assert (nowhere.returncode, nowhere.stdout) == (1, "")
     assert nowhere.stderr == (
         "nri-resmgr: cannot write no/x.svg: no such file or directory\n"
