@@ -601,3 +601,37 @@ def test_cpus_that_others_share_show_that_one_has_moved_to_another_pool() -> Non
     assert history.pins["web"].cpus == CpuSet.parse("3,6-7")
 
     check_restarts(history, range(8))
+
+
+def test_an_idle_cpu_is_where_no_balloon_that_shares_lacks_it() -> None:
+    kinds = (
+        "{name: a, shareIdleCPUsInSame: system}, {name: b, shareIdleCPUsInSame: numa}"
+    )
+    spec = f"{{{RESERVED}, balloonTypes: [{kinds}]}}"
+    history = History(policy_of("BalloonsPolicy", spec, "1s2n4c1t l3=2"))
+    history.create(in_balloon("a", one("web", 2000)))
+    history.create(in_balloon("a", replace(one("db", 3000), created=1)))
+    history.resize("web", guaranteed(1000))
+    history.create(in_balloon("b", replace(one("api", 2000), created=2)))
+    # The idle one of 1-5 is not in the node of "api".
+    assert history.pins["web"].cpus == CpuSet.parse("1-5")
+    assert history.pins["api"].cpus == CpuSet.parse("6-7")
+
+    check_restarts(history)
+
+
+def test_memory_nodes_that_are_there_again_are_no_decision() -> None:
+    kind, (spec, *_) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
+    machine = "16s1n0c1t1e around=2 cluster=2 hbm=2x2Gi:movable"
+    before, after = machines = (f"{machine} memory=4Gi", f"{machine} memory=6Gi,0,0")
+    history = History(policy_of(kind, spec, before), machines)
+    history.create(one("web", 5000))
+    history.resize("web", guaranteed(1000))
+    history.create(replace(one("db", 1000), created=1))
+    history.switch(policy_of("NonePolicy", "{}", after))
+    history.resize("web", guaranteed(500))
+    history.switch(policy_of(kind, spec, after))
+    history.switch(policy_of(kind, spec, before))
+    assert history.pins["web"].cpus == CpuSet.of(1)
+
+    check_restarts(history, range(8))

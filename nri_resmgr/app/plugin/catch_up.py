@@ -121,18 +121,20 @@ def would_move(
     """Return the containers that a policy would not leave where they run.
 
     Records may lag behind the exclusive CPUs of others, which the policy knows: some
-    give them to Guaranteed containers only.
+    give them to Guaranteed containers only. Memory nodes that a container had, and that
+    were offline meanwhile, it gets again.
     """
     decision = policy.decide(state, there)
     exclusive = CpuSet.union(policy.exclusive_cpus(decision.state).values())
-    present = {spec.id: spec.present.cpus for spec in there.specs}
-    return {
-        one.container
-        for one in decision.updates
-        if one.pin.mems
-        or one.pin.cpus
-        not in (NO_CPUS, runs := present[one.container], runs - exclusive)
-    }
+    present = {spec.id: spec.present for spec in there.specs}
+
+    def stays(one: PinUpdate) -> bool:
+        runs, entry = present[one.container], state.ledger.entries.get(one.container)
+        mems = runs.mems | entry.last_sent.mems if entry else runs.mems
+        cpus = (NO_CPUS, runs.cpus, runs.cpus - exclusive)
+        return one.pin.cpus in cpus and one.pin.mems <= mems
+
+    return {one.container for one in decision.updates if not stays(one)}
 
 
 def _as_known(

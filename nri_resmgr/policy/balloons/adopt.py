@@ -30,6 +30,7 @@ from nri_resmgr.policy.balloons.restore import (
     recent_part,
     restore,
     restore_empty,
+    trimmed,
 )
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import BalloonsState as State
@@ -64,6 +65,8 @@ def adopt(
     old = recent_part(in_standard_order(old), specs, occupancy, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
+    whole = [name for name, one in old.balloons.items() if not one.within]
+    state = trimmed(whole, state, context, occupancy.own)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
     if all(one.id in old.ledger for one in specs):

@@ -260,13 +260,13 @@ def grow(names: Iterable[str], state: State, context: Context) -> State:
     return state
 
 
-def deflate(name: str, state: State, context: Context) -> State:
-    """Release the CPUs that a balloon does not need."""
+def deflate(name: str, state: State, context: Context, own: CpuSet = NO_CPUS) -> State:
+    """Release the CPUs that a balloon does not need, its *own* ones last."""
     balloon = state.balloons[name]
     for key, wanted in needed_cpus(balloon, state, context).items():
         leaf = state.balloons[key]
         if (count := len(leaf.cpus) - wanted) > 0:
-            less = leaf.cpus - give_back(count, leaf, state, context)
+            less = leaf.cpus - give_back(count, leaf, state, context, own)
             state = with_cpus(leaf, less, state, context)
     return state
 

@@ -52,10 +52,16 @@ def take(
     return taken
 
 
-def give_back(count: int, leaf: Balloon, state: State, context: Context) -> CpuSet:
-    """Choose CPUs to release from a balloon: those that its type prefers least."""
+def give_back(
+    count: int, leaf: Balloon, state: State, context: Context, own: CpuSet = NO_CPUS
+) -> CpuSet:
+    """Choose CPUs to release from a balloon: those that its type prefers least.
+
+    *own* are released last: they are known to be the balloon's.
+    """
     kind = context.type_of(leaf)
     preferred = [
+        own,
         *_preferred_sets(leaf, state, context),
         *_one_per_element(leaf, kind, context),
     ]

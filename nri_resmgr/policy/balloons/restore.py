@@ -38,7 +38,7 @@ def restore(
 
     A container stays if its balloon is still of its type and has room for it; so do
     the reserved *rooms* of present pods. CPUs that are not available any more are left
-    out, and CPUs that are not needed are released. None are added: others may run on
+    out; `trimmed` releases those that are not needed. None are added: others may run on
     free ones, see `grow`.
 
     *old* may be of another machine or other settings; *state* may have new balloons.
@@ -65,7 +65,7 @@ def restore(
         found = state.balloons.get(room.balloon)
         if found and _holds(found, room.spec, state, context):
             state = state.with_room(slot, room)
-    return _trimmed(staying, state, context)
+    return state
 
 
 def in_standard_order(old: State) -> State:
@@ -166,6 +166,21 @@ def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool
     return own <= spec.present.cpus <= most
 
 
+def trimmed(
+    names: Iterable[str], state: State, context: Context, own: CpuSet = NO_CPUS
+) -> State:
+    """Release CPUs that restored balloons do not need, those that are *own* last."""
+    for name in names:
+        if name in state.balloons:
+            whole = state.balloons[name]
+            most = context.type_of(whole).min_balloons
+            if not whole.is_used and state.count_whole(whole.type) > most:
+                state = remove(name, state)
+            else:
+                state = deflate(name, state, context, own)
+    return state
+
+
 def restore_empty(old: State, state: State, context: Context) -> State:
     """Restore balloons without containers up to the minimum number of their types."""
     for name, balloon in old.balloons.items():
@@ -173,7 +188,7 @@ def restore_empty(old: State, state: State, context: Context) -> State:
             kind = context.settings.by_name.get(balloon.type)
             if kind and state.count_whole(kind.name) < kind.min_balloons:
                 state = _recreated(balloon, old, state, context)
-                state = _trimmed((name,), state, context)
+                state = trimmed((name,), state, context)
                 state = grow((name,), state, context)
     return state
 
@@ -288,15 +303,3 @@ def _holds(
     wanted = balloon.load + spec.request
     enough = 0 < capacity(balloon, state, context) >= wanted
     return enough and has_room(balloon, spec.request, state)
-
-
-def _trimmed(names: Iterable[str], state: State, context: Context) -> State:
-    for name in names:
-        if name in state.balloons:
-            whole = state.balloons[name]
-            most = context.type_of(whole).min_balloons
-            if not whole.is_used and state.count_whole(whole.type) > most:
-                state = remove(name, state)
-            else:
-                state = deflate(name, state, context)
-    return state
