@@ -42,6 +42,7 @@ from tests.laws.reborn import Checkpoints, restored, shuffled
 
 _DOCUMENT: Final = "apiVersion: config.nri/v1alpha1\nkind: {kind}\nspec: {spec}\n"
 FELL_BACK: Final = (Rule.FELL_BACK, Rule.RESERVED_FULL)
+_UNCHANGED: Final = (Rule.KEPT, Rule.UNCHANGED)
 
 
 @lru_cache(256)
@@ -130,18 +131,28 @@ class History:
 
         Memory nodes that went, and may be there again, it may grant again: they look
         like a decision that is not in force yet. So do CPUs that came within the lost
-        *decisions*, to the pool that the checkpoint has: it has more CPUs now.
+        *decisions*, to the pool that the checkpoint has: it has more CPUs now. One with
+        less memory than it asks for may get the rest.
         """
         moved = {}
         for key, pin in after.items():
-            stays = self.pins[key]
-            if pin.mems <= self.had[key] and not pin.mems < stays.mems:
+            stays, most = self.pins[key], self.had[key]
+            if self._lacks_memory(key):
+                most |= pin.mems
+            if pin.mems <= most and not pin.mems < stays.mems:
                 stays = msgspec.structs.replace(stays, mems=pin.mems)
             if stays.cpus < pin.cpus <= stays.cpus | self._came_since(decisions):
                 stays = msgspec.structs.replace(stays, cpus=pin.cpus)
             if pin != stays:
                 moved[key] = pin
         return moved
+
+    def _lacks_memory(self, container: str) -> bool:
+        memory = getattr(self.state, "memory", None)
+        if memory is None or container not in memory:
+            return False
+        granted: int = memory.grants[container].request.size
+        return granted < self.there[container].memory_request
 
     def _came_since(self, decisions: int) -> CpuSet:
         """Return the CPUs of pools that were in none before some decisions."""
@@ -257,9 +268,9 @@ class History:
         self.past.append((self.policy, self.state))
 
     def _note(self, why: Mapping[str, Rule]) -> None:
-        """Note rules: a container that fell back and is kept there has still less."""
+        """Note rules: a container that fell back and stays there has still less."""
         for key, rule in why.items():
-            if rule is not Rule.KEPT or self.why.get(key) not in FELL_BACK:
+            if rule not in _UNCHANGED or self.why.get(key) not in FELL_BACK:
                 self.why[key] = rule
 
     def _pin_by_runtime(self, container: str, pin: Pin) -> None:

@@ -51,6 +51,7 @@ _ARGUMENTS: Final = (
     "--no-first-run",
     "--window-size=1400,1000",
 )
+_ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"  # the key that WebDriver fixes
 _SECONDS: Final = 30.0  # for one command of WebDriver
 
 
@@ -95,9 +96,13 @@ class Browser:
             one["message"] for one in found if one["level"] in ("SEVERE", "WARNING")
         ]
 
-    def screenshot(self) -> bytes:
-        """Return a picture of the window, as PNG."""
-        return base64.b64decode(self._ask("screenshot"))
+    def screenshot(self, selector: str = "") -> bytes:
+        """Return a picture of the window, or of an element, as PNG."""
+        if not selector:
+            return base64.b64decode(self._ask("screenshot"))
+        query = {"using": "css selector", "value": selector}
+        element = self._ask("element", query)[_ELEMENT]
+        return base64.b64decode(self._ask(f"element/{element}/screenshot"))
 
     def close(self) -> None:
         """Close the window."""
