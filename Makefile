@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -123,6 +123,9 @@ bench-paired: setup ## compare with another commit in one run: make bench-paired
 
 docs: crds ## regenerate the tables and pictures of docs/ that come from the code, and the schemas
 	@$(BIN)/python -m tests.docs
+
+screenshots: setup ## take the screenshots of docs/pictures anew, in a headless Chromium (root, on Debian)
+	@$(BIN)/python -m tests.page.screenshots
 
 crds: setup ## regenerate deploy/crds and docs/schema from the readers of documents
 	@$(BIN)/python -m tests.schema

@@ -9,6 +9,8 @@ import pytest
 
 from tests.docs.generators import PAGES
 from tests.docs.pictures import PICTURES
+from tests.page.screenshots import NAMES
+from tests.page.screenshots import PICTURES as SCREENSHOTS
 from tests.pictures.seen import seen
 
 
@@ -25,8 +27,9 @@ def test_each_picture_is_on_a_page_and_each_page_has_its_pictures() -> None:
         PAGES / name
         for page in PAGES.glob("*.md")
         for name in re.findall(
-            r"!\[[^\]]+\]\(([^):]+\.svg)\)", page.read_text(encoding="utf-8")
+            r"!\[[^\]]+\]\(([^):]+\.(?:svg|png))\)", page.read_text(encoding="utf-8")
         )
     }
 
-    assert shown == set(PICTURES) == set(PAGES.glob("pictures/*"))
+    kept = {*PICTURES, *(SCREENSHOTS / name for name in NAMES)}
+    assert shown == kept == set(PAGES.glob("pictures/*"))
