@@ -635,3 +635,38 @@ def test_memory_nodes_that_are_there_again_are_no_decision() -> None:
     assert history.pins["web"].cpus == CpuSet.of(1)
 
     check_restarts(history, range(8))
+
+
+def test_a_balloon_has_a_cpu_wherever_it_shares_idle_ones() -> None:
+    machine = "4s1n1c2t around=2 emulated=3 offline=4 isolated=7"
+    before = f"{{{RESERVED}, balloonTypes: [{{name: a}}]}}"
+    after = before.replace("a}", "a, shareIdleCPUsInSame: package}")
+    history = History(policy_of("BalloonsPolicy", before, machine))
+    web = in_balloon("a", burstable("web", 2500))
+    history.create(web)
+    history.switch(policy_of("BalloonsPolicy", after, machine))
+    history.resize("web", {"request": MilliCpus(1000)})
+    history.resize("web", {"request": MilliCpus(2000)})
+    # The idle one is in a package of which the balloon has the other CPU.
+    assert history.pins["web"].cpus == CpuSet.parse("2-3,6")
+
+    check_restarts(history)
+
+
+def test_one_that_fell_back_owns_none_that_a_mixed_container_shares() -> None:
+    machine = "4s1n1c2t1e around=2 l3=1,1,2 numbering=adjacent offline=4-5,10"
+    machine += " isolated=6,9,11"
+    kind, (_, _, spec) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
+    history = History(policy_of(kind, spec, machine))
+    history.create(one("web", 2500))
+    history.create(replace(one("db", 500), created=1))
+    history.create(replace(one("api", 3000), created=2))
+    history.switch(policy_of("NonePolicy", "{}", machine))
+    history.resize("web", guaranteed(1500))
+    history.resize("db", guaranteed(2000))
+    history.switch(policy_of(kind, spec, machine))
+    # "web" has an isolated CPU, and shares those onto which "api" fell back.
+    assert history.pins["web"].cpus == CpuSet.parse("1-3,6")
+    assert history.pins["api"].cpus == CpuSet.parse("1-3")
+
+    check_restarts(history, range(8))

@@ -24,7 +24,12 @@ from nri_resmgr.policy.balloons.place import (
     place,
     search_or_default,
 )
-from nri_resmgr.policy.balloons.recognise import Occupancy, ambiguity, recognise
+from nri_resmgr.policy.balloons.recognise import (
+    Occupancy,
+    ambiguity,
+    likely_own,
+    recognise,
+)
 from nri_resmgr.policy.balloons.restore import (
     in_standard_order,
     recent_part,
@@ -65,8 +70,10 @@ def adopt(
     old = recent_part(in_standard_order(old), specs, occupancy, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     state = restore({one.id: one for one in specs}, rooms, old, state, context)
-    whole = [name for name, one in old.balloons.items() if not one.within]
-    state = trimmed(whole, state, context, occupancy.own)
+    for name, balloon in old.balloons.items():
+        if name in state.balloons and not balloon.within:
+            own = likely_own(name, state, context, occupancy)
+            state = trimmed(name, state, context, own)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
     if all(one.id in old.ledger for one in specs):

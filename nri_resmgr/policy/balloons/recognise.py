@@ -117,14 +117,23 @@ def recognise(
         known = present | _known(made.balloons[name], made)
         membership = replace(search.membership, balloon=name, fell_back=bool(why_not))
         state = made.with_member(spec.id, membership)
-        alone = known - occupancy.contested
-        own = known & occupancy.own
-        each = _one_of_each(alone, own, search.kind, context)
+        own, each, alone = _likeliest(known, search.kind, context, occupancy)
         for inside in (own, each, alone, known, known | hidden):
             state = inflate(name, state, context, inside=inside, partial=True)
         if _suffices(name, state):
             return BalloonPlacement(state, Rule.KEPT, decided, why_not)
     return None
+
+
+def likely_own(
+    name: str, state: State, context: Context, occupancy: Occupancy
+) -> CpuSet:
+    """Return CPUs that a balloon has, as far as those of its containers say."""
+    balloon = state.balloons[name]
+    known = _known(balloon, state) & context.settings.available
+    kind = context.type_of(balloon)
+    own, each, _ = _likeliest(known, kind, context, occupancy)
+    return own | each
 
 
 def _candidates(
@@ -180,6 +189,14 @@ def _known(balloon: Balloon, state: State) -> CpuSet:
     return CpuSet.union(
         last_sent(key).cpus for key in balloon.members if not memberships[key].hidden
     )
+
+
+def _likeliest(
+    known: CpuSet, kind: BalloonType, context: Context, occupancy: Occupancy
+) -> tuple[CpuSet, CpuSet, CpuSet]:
+    """Return which CPUs of its containers a balloon has: surely, likely, perhaps."""
+    own, alone = known & occupancy.own, known - occupancy.contested
+    return own, _one_of_each(alone, own, kind, context), alone
 
 
 def _one_of_each(

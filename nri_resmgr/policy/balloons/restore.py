@@ -166,19 +166,13 @@ def _runs_beside_idle(spec: ContainerSpec, old: State, context: Context) -> bool
     return own <= spec.present.cpus <= most
 
 
-def trimmed(
-    names: Iterable[str], state: State, context: Context, own: CpuSet = NO_CPUS
-) -> State:
-    """Release CPUs that restored balloons do not need, those that are *own* last."""
-    for name in names:
-        if name in state.balloons:
-            whole = state.balloons[name]
-            most = context.type_of(whole).min_balloons
-            if not whole.is_used and state.count_whole(whole.type) > most:
-                state = remove(name, state)
-            else:
-                state = deflate(name, state, context, own)
-    return state
+def trimmed(name: str, state: State, context: Context, own: CpuSet = NO_CPUS) -> State:
+    """Release CPUs that a restored balloon does not need, those that are *own* last."""
+    whole = state.balloons[name]
+    most = context.type_of(whole).min_balloons
+    if not whole.is_used and state.count_whole(whole.type) > most:
+        return remove(name, state)
+    return deflate(name, state, context, own)
 
 
 def restore_empty(old: State, state: State, context: Context) -> State:
@@ -188,7 +182,8 @@ def restore_empty(old: State, state: State, context: Context) -> State:
             kind = context.settings.by_name.get(balloon.type)
             if kind and state.count_whole(kind.name) < kind.min_balloons:
                 state = _recreated(balloon, old, state, context)
-                state = trimmed((name,), state, context)
+                if name in state.balloons:
+                    state = trimmed(name, state, context)
                 state = grow((name,), state, context)
     return state
 

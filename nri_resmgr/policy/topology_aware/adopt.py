@@ -81,6 +81,7 @@ web kept 1,4
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeAlias
 
 import msgspec
@@ -131,7 +132,8 @@ def adopt(
     """
     demands = [demand_of(spec, settings) for spec in specs]
     growing = GrowingState.of(state)
-    occupancy = occupancy_of(demands, growing.view(settings))
+    # Without a former state, another policy may have placed what runs.
+    occupancy = occupancy_of(demands, growing.view(settings), is_ours=bool(known))
 
     placed: dict[str, PoolPlacement] = {}
     for demand, claims in _attempts(demands, known, occupancy):
@@ -164,9 +166,9 @@ def _attempts(
         return (replace(former, grant=grant),)
 
     def by_place(demand: Demand, view: NodeView) -> Iterable[FormerGrant]:
-        cpus, zone = demand.spec.present.cpus, demand.spec.present.mems
-        if demand.kind is CpuKind.EXCLUSIVE and any(one <= cpus for one in shared):
-            return ()  # it fell back: else these would have nothing to run on
+        zone = demand.spec.present.mems
+        if demand.spec.id in occupancy.guests:
+            return ()
         return (
             FormerGrant(one, zone) for one in likely_grants(demand, view, occupancy)
         )
@@ -176,11 +178,6 @@ def _attempts(
         return () if former is None else (former,)
 
     ordered = sorted(demands, key=_certainty)
-    shared = {
-        one.spec.present.cpus
-        for one in ordered
-        if one.kind is CpuKind.SHARED and one.spec.present.cpus and _stays(one, known)
-    }
     for claims in (by_grant, by_place, by_old_grant):
         yield from ((demand, claims) for demand in ordered)
 
@@ -243,12 +240,15 @@ class UsedCpus(msgspec.Struct, frozen=True):
         shared: Those that several use, or that are shared for another reason.
         lacking: Those that shared containers lack in their likeliest pools, so that
             they are exclusive, or not sharable at all.
+        guests: Ids of containers that run on as many CPUs as they ask for exclusively,
+            but do not own them.
         reported: The report, which can be older than what is in force.
     """
 
     used: CpuSet
     shared: CpuSet
     lacking: CpuSet
+    guests: AbstractSet[str]
     reported: Reported
 
     def present(self, demand: Demand) -> CpuSet:
@@ -277,10 +277,26 @@ def likely_grants(
             yield grant_of(demand, pool, exclusive)
 
 
-def occupancy_of(demands: Sequence[Demand], view: NodeView) -> UsedCpus:
-    """Return the CPUs that containers run on, and what these say of each other."""
+def occupancy_of(
+    demands: Sequence[Demand], view: NodeView, *, is_ours: bool
+) -> UsedCpus:
+    """Return the CPUs that containers run on, and what these say of each other.
+
+    Where this policy has placed them, nobody owns CPUs that are all that another one
+    has to share. Another policy may have, and then the one that asks for exclusive CPUs
+    has a right to them.
+    """
     used = shared = lacking = CpuSet()
-    exclusive = [one.spec for one in demands if one.kind is CpuKind.EXCLUSIVE]
+    isolated = view.tree.root.isolated
+    parts = {_shared_part(one, isolated) for one in demands} if is_ours else set()
+    parts.discard(NO_CPUS)
+    exclusive, guests = list[ContainerSpec](), set[str]()
+    for one in demands:
+        if one.kind is CpuKind.EXCLUSIVE:
+            if any(part <= one.spec.present.cpus for part in parts):
+                guests.add(one.spec.id)
+            else:
+                exclusive.append(one.spec)
     reported = Reported.of(exclusive)
     for one in demands:
         if one.kind is CpuKind.PRESERVED:
@@ -294,7 +310,18 @@ def occupancy_of(demands: Sequence[Demand], view: NodeView) -> UsedCpus:
             shared |= present
         if one.kind is CpuKind.SHARED and (pools := _containing(present, one, view)):
             lacking |= pools[0].sharable - present
-    return UsedCpus(used, shared, lacking, reported)
+    return UsedCpus(used, shared, lacking, guests, reported)
+
+
+def _shared_part(demand: Demand, isolated: CpuSet) -> CpuSet:
+    """Return the CPUs that a container shares, as far as they can be told apart."""
+    present = demand.spec.present.cpus
+    if demand.kind is CpuKind.SHARED:
+        return present
+    own = present & isolated
+    if demand.kind is CpuKind.MIXED and len(own) == demand.count:
+        return present - own
+    return NO_CPUS
 
 
 def _exclusive_cpus(demand: Demand, view: NodeView, occupancy: UsedCpus) -> CpuSet:
