@@ -670,3 +670,27 @@ def test_one_that_fell_back_owns_none_that_a_mixed_container_shares() -> None:
     assert history.pins["api"].cpus == CpuSet.parse("1-3")
 
     check_restarts(history, range(8))
+
+
+def test_those_that_fell_back_stay_where_they_take_nothing_from_others() -> None:
+    kind, machine = "BalloonsPolicy", "2s1n4c2t offline=3,11"
+    plain, spec, *_ = DOCUMENTS[kind]
+    history = History(policy_of(kind, spec, machine))
+    batch = ContainerSpec(id="log", pod="log", qos=QosClass.BEST_EFFORT, created=1)
+    for asked in (
+        one("web", 2000),
+        batch,
+        replace(one("db", 5000), created=2),
+        burstable("api", 3000, created=3),
+    ):
+        history.create(in_balloon("a", asked))
+    history.switch(policy_of("NonePolicy", "{}", machine))
+    history.create(in_balloon("b", replace(one("bus", 2000), created=4)))
+    history.create(burstable("old", 1000, created=5))
+    history.create(burstable("new", 1000, created=6))
+    history.switch(policy_of(kind, plain, machine))
+    history.switch(policy_of(kind, spec, machine))
+    assert history.pins["old"] == history.pins["new"]
+    assert history.exclusive()["web"] == CpuSet.parse("1,9")
+
+    check_restarts(history, range(12))

@@ -170,17 +170,30 @@ def _unplaced(
 def _place_anywhere(
     spec: ContainerSpec, state: State, context: Context
 ) -> BalloonPlacement:
-    """Place a running container, in a balloon without room for it if need be."""
+    """Place a running container, in a balloon without room for it if need be.
+
+    First in one on whose CPUs it runs: it may have fallen back to these, and in another
+    one it would take CPUs from those that have what they asked for.
+    """
     try:
         return place(spec, state, context)
     except PolicyError as error:
         why = str(error)
     search, settings = search_or_default(spec, state, context), context.settings
     others = (one.name for one in settings.types if one.name != RESERVED)
-    kinds = dict.fromkeys((DEFAULT, search.kind.name, *others, RESERVED))
+    here = _types_on(spec.present.cpus, state, context)
+    kinds = dict.fromkeys((*here, DEFAULT, search.kind.name, *others, RESERVED))
     # One of them succeeds: `BalloonsSettings` rejects types without any CPU.
     found = next(filter(None, (_force_into_type(kind, search) for kind in kinds)))
     return BalloonPlacement(found, Rule.FELL_BACK, detail=why)
+
+
+def _types_on(present: CpuSet, state: State, context: Context) -> list[str]:
+    """Return the types of balloons all of whose CPUs a pinned container runs on."""
+    if context.settings.available <= present:
+        return []
+    whole = (one for one in state.balloons.values() if not one.within)
+    return [one.type for one in whole if one.cpus and one.cpus <= present]
 
 
 def _force_into_type(kind: str, search: Search) -> State | None:

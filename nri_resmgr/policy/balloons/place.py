@@ -39,6 +39,7 @@ from nri_resmgr.policy.balloons.make_room import emptied, gives_way, may_have_cp
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import (
     PRESERVED,
+    Balloon,
     FormerPlace,
     Membership,
 )
@@ -361,10 +362,14 @@ def force_into(kind: str, search: Search, *, grows: bool = True) -> State | None
 
     The balloon *grows* as far as it needs to, if CPUs are free.
     """
-    context = search.context
+    context, runs = search.context, search.spec.present.cpus
     mine = search.state.of_type(kind)
-    # The one with the most room first.
-    for balloon in sorted(mine, key=lambda b: (b.load - 1000 * len(b.cpus), b.index)):
+
+    def rank(one: Balloon) -> tuple[bool, int, int]:
+        # The one with the most room first, but a running container stays where it is.
+        return not one.cpus <= runs, one.load - 1000 * len(one.cpus), one.index
+
+    for balloon in sorted(mine, key=rank):
         membership = replace(search.membership, balloon=balloon.name, fell_back=True)
         state = search.state.with_member(search.spec.id, membership)
         if grows:
