@@ -57,7 +57,7 @@ An example: in the checkpoint `web` has CPUs 1 and 2. Since then it shrank to CP
 the checkpoint `web` would get CPU 2 back, on which `db` runs; by where they run both
 stay:
 
->>> from nri_resmgr.policy.events import Created, Pin
+>>> from nri_resmgr.policy.events import Created, Pin, Synchronized
 >>> from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 >>> from nri_resmgr.topology.synthetic import parse_spec
 >>> from nri_resmgr.values import MilliCpus, QosClass
