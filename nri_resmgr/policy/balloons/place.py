@@ -367,7 +367,8 @@ def force_into(kind: str, search: Search, *, grows: bool = True) -> State | None
 
     def rank(one: Balloon) -> tuple[bool, int, int]:
         # The one with the most room first, but a running container stays where it is.
-        return not one.cpus <= runs, one.load - 1000 * len(one.cpus), one.index
+        stays = bool(one.cpus) and one.cpus <= runs
+        return not stays, one.load - 1000 * len(one.cpus), one.index
 
     for balloon in sorted(mine, key=rank):
         membership = replace(search.membership, balloon=balloon.name, fell_back=True)

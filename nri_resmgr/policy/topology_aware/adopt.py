@@ -21,7 +21,7 @@ How: four attempts, each for all containers before the next one begins:
 1. the former grant of a container that runs where that grant is, as far as that and
    other containers' CPUs say (`topology_aware.former`);
 2. grants that would explain its present CPUs, the likeliest first (`likely_grants`). A
-   container does not own CPUs that are all that another of the first attempt has;
+   container does not own CPUs that are all that another one has to share;
 3. the former grant, though it runs elsewhere now;
 4. a place as for a new container, which may be a fall-back.
 
