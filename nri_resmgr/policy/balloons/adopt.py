@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -38,12 +38,12 @@ from nri_resmgr.policy.balloons.restore import (
     trimmed,
 )
 from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
+from nri_resmgr.policy.balloons.state import Balloon, ReservedRoom, Slot
 from nri_resmgr.policy.balloons.state import BalloonsState as State
-from nri_resmgr.policy.balloons.state import ReservedRoom, Slot
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.mems import MemoryRequest
 from nri_resmgr.policy.rules import Rule
-from nri_resmgr.values import CpuSet, PolicyError
+from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
 
 def adopt(
@@ -67,12 +67,17 @@ def adopt(
         state = state.put(spec, spec.present)
     occupancy = Occupancy.of(((one, one.present.cpus) for one in specs), context)
     occupied = _occupied(specs, context)
-    old = recent_part(in_standard_order(old), specs, occupancy, context)
+    former = in_standard_order(old)
+    old = recent_part(former, specs, occupancy, context)
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
-    state = restore({one.id: one for one in specs}, rooms, old, state, context)
+    there = {one.id: one for one in specs}
+    state = restore(there, rooms, old, state, context)
     for name, balloon in old.balloons.items():
         if name in state.balloons and not balloon.within:
-            own = likely_own(name, state, context, occupancy)
+            own = NO_CPUS
+            shares = state.balloons[name].reach
+            if shares and not _lost_some(balloon, former, there):
+                own = likely_own(name, state, context, occupancy)
             state = trimmed(name, state, context, own)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
@@ -109,6 +114,16 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
     found = recognise(spec, state, context, occupancy)
     found = found or _place_anywhere(spec, state, context)
     return replace(found, state=_with_memory((spec,), state, found.state, context))
+
+
+def _lost_some(balloon: Balloon, former: State, there: Container[str]) -> bool:
+    """Return whether containers have gone since, and nothing was decided on the others.
+
+    Then it shrinks now, as it would have at once. If it has shrunk before, the CPUs of
+    the others say which are left.
+    """
+    known = former.balloons[balloon.name].members
+    return known == balloon.members and any(key not in there for key in known)
 
 
 def _completed(old: State, state: State, occupied: CpuSet, context: Context) -> State:
