@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Generator, Mapping
 from typing import Final
 
@@ -91,10 +92,13 @@ def _name(report: pytest.TestReport) -> str:
 
 def _failure_alone(session: pytest.Session, name: str) -> str:
     """Return the output of a test that fails alone, too, or an empty text."""
+    # Paths of sockets have 108 bytes: the folder is no deeper than that of a worker.
+    # Pytest's default would be two folders below the folder of this run.
+    folder = tempfile.mkdtemp(prefix="")
     # Not without xdist, whose marks some tests have.
-    program = (sys.executable, "-m", "pytest", "-n", "0", "--quiet", name)
+    program = (sys.executable, "-m", "pytest", "-n", "0", "--quiet")
     done = subprocess.run(
-        program,
+        (*program, "--basetemp", folder, name),
         cwd=session.config.rootpath,
         check=False,
         stdout=subprocess.PIPE,

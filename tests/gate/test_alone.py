@@ -86,6 +86,25 @@ def test_a_failed_test_runs_once_more_with_workers_too(tmp_path: Path) -> None:
     assert runs.read_text() == "xx"
 
 
+def test_the_folder_of_the_second_run_is_no_deeper_than_a_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    paths = tmp_path / "paths"
+    # As for a run of our tests: what they make beside their own folders is inside.
+    monkeypatch.setenv("TMPDIR", str(folder))
+    note = f"pathlib.Path({str(paths)!r}).open('a').write(f'{{tmp_path}}\\n')"
+    tests = f"def test_deep(tmp_path):\n    {note}\n    once('deep')\n"
+
+    status, _ = run_pytest(
+        tmp_path, PLUGIN, FLAKY + tests, "-n", "1", "--basetemp", str(folder)
+    )
+
+    worker, alone = paths.read_text().splitlines()
+    assert status == 0
+    assert len(alone) <= len(worker)
+
+
 def test_a_test_that_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
     status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + CALL + BROKEN)
 
