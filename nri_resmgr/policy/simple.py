@@ -111,7 +111,7 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         for spec in sorted(
             ordered,
             key=lambda one: (
-                not self.has_place(after, one, earlier_of[one.id]),
+                not self.has_place(state, after, one, earlier_of[one.id]),
                 one.id not in known,
             ),
         ):
@@ -136,10 +136,17 @@ class SimplePolicy(PolicyBase[StateT], ABC, Generic[StateT]):
         ]
         return self.settled(after, after, tuple(reasons))
 
-    def has_place(self, state: StateT, spec: ContainerSpec, earlier: CpuSet) -> bool:  # noqa: ARG002 - for those that override
+    def has_place(
+        self,
+        before: StateT,  # noqa: ARG002 - for those that override
+        emptied: StateT,  # noqa: ARG002
+        spec: ContainerSpec,  # noqa: ARG002
+        earlier: CpuSet,  # noqa: ARG002
+    ) -> bool:
         """Return whether a running container has a place, to be kept; default: True.
 
-        One that has none must not get that of another. *state* is that of `emptied`.
+        One that has none must not get that of another. *before* can be older than what
+        the runtime reports; *emptied* is what `emptied` made of it.
         """
         return True
 

@@ -109,7 +109,10 @@ class DynamicPoolsPolicy(SimplePolicy[DynamicPoolsState]):
         return DynamicPoolsState(cpus=cpus, busy=busy)
 
     def _reported(self, specs: Sequence[ContainerSpec]) -> dict[str, CpuSet]:
-        """Return the CPUs of pools whose containers all run on the same."""
+        """Return the CPUs of pools whose containers all run on the same.
+
+        Containers that did not fit run on shared CPUs, and say nothing of their pools.
+        """
         runs: dict[str, set[CpuSet]] = {}
         for spec in specs:
             with suppress(PolicyError):
@@ -119,10 +122,34 @@ class DynamicPoolsPolicy(SimplePolicy[DynamicPoolsState]):
         found: dict[str, CpuSet] = {}
         # A pool without CPUs of its own runs on shared ones.
         for name in sorted(runs, key=lambda one: one != SHARED):
-            cpus = CpuSet.union(runs[name])
-            if len(runs[name]) == 1 and cpus.isdisjoint(CpuSet.union(found.values())):
+            own = runs[name] - {found.get(SHARED, NO_CPUS)}
+            cpus = CpuSet.union(own)
+            if len(own) == 1 and cpus.isdisjoint(CpuSet.union(found.values())):
                 found[name] = cpus
         return found
+
+    def has_place(
+        self,
+        before: DynamicPoolsState,
+        emptied: DynamicPoolsState,
+        spec: ContainerSpec,
+        earlier: CpuSet,  # noqa: ARG002 - where it runs now says more
+    ) -> bool:
+        """Return whether a container is in the pool it asks for.
+
+        One that did not fit runs on shared CPUs. Where these are those of its pool,
+        what is known of it counts.
+        """
+        try:
+            _, name = self._choose(spec)
+        except PolicyError:
+            return False
+        runs, shared = spec.present.cpus, self._cpus_of(emptied, SHARED)
+        if self.settings.pin_cpus and self._cpus_of(emptied, name) != shared:
+            return runs not in (NO_CPUS, shared)
+        if spec.id in before.ledger:
+            return spec.id in before.places
+        return self.settings.pin_cpus and runs == shared
 
     def place(
         self,

@@ -103,12 +103,16 @@ class PodpoolsPolicy(SimplePolicy[PodpoolsState]):
         return PodpoolsState(former=former)
 
     def has_place(
-        self, state: PodpoolsState, spec: ContainerSpec, earlier: CpuSet
+        self,
+        before: PodpoolsState,  # noqa: ARG002 - `emptied` keeps what counts of it
+        emptied: PodpoolsState,
+        spec: ContainerSpec,
+        earlier: CpuSet,
     ) -> bool:
         """Return whether a container runs in an instance of the pool it asks for."""
         pool, _ = self._asked(spec)
         # Its instance may have moved: where it runs counts before.
-        runs, former = spec.present.cpus or earlier, state.former.get(spec.pod)
+        runs, former = spec.present.cpus or earlier, emptied.former.get(spec.pod)
         return any(
             one.pool == pool and (one.cpus == runs or one.name == former)
             for one in self.settings.instances.values()

@@ -153,14 +153,18 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         return replace(decision, state=replace(decision.state, former={}))
 
     def has_place(
-        self, state: StaticPoolsState, spec: ContainerSpec, earlier: CpuSet
+        self,
+        before: StaticPoolsState,  # noqa: ARG002 - `emptied` keeps what counts of it
+        emptied: StaticPoolsState,
+        spec: ContainerSpec,
+        earlier: CpuSet,
     ) -> bool:
         """Return whether a running container has lists of the pool that it asks for."""
         try:
             pool = self._asked_pool(spec)
         except PolicyError:
             return False
-        had = CpuSet.union(_had(state, spec, earlier))
+        had = CpuSet.union(_had(emptied, spec, earlier))
         return any(one.cpus <= had for one in pool.lists if one.cpus)
 
     def place(
