@@ -17,12 +17,13 @@ import yaml
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.kubectl.command_line import parsed, words_of_query
+from nri_resmgr.runtimes.containerd import MAIN
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.cli.command import ROOT, nri_resmgr
 from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.test_control import ask, socket_in
-from tests.runtimes.containerd_files import MAIN, STOCK_1_7
+from tests.runtimes.containerd_files import STOCK_1_7
 from tests.runtimes.test_command import Node
 
 PAGE: Final = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
