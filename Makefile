@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs site screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -121,8 +121,15 @@ quality: setup ## measure where policies place containers; write docs/placement-
 bench-paired: setup ## compare with another commit in one run: make bench-paired BASE=v0.1
 	@$(BIN)/python -m tests.benchmarks.paired $(BASE)
 
-docs: crds ## regenerate the tables and pictures of docs/ that come from the code, and the schemas
+docs: crds ## regenerate what docs/ has of the code, and the schemas; build the site
 	@$(BIN)/python -m tests.docs
+	@$(MAKE) --no-print-directory site
+
+# Not --quiet: MkDocs then counts no warning. The variable switches off an advertisement.
+site: setup ## build the documentation as a site in build/site, strictly
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict \
+	  --config-file deploy/site/mkdocs.yml
+	@echo "build/site is the documentation: $(BIN)/python -m http.server --directory build/site"
 
 screenshots: setup ## take the screenshots of docs/pictures anew, in a headless Chromium (root, on Debian)
 	@$(BIN)/python -m tests.page.screenshots
