@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin dist format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -161,6 +161,10 @@ image: setup ## build the image build/nri-resmgr-VERSION.oci.tar from Debian pac
 # URL=... is where the archive will be, for krew's manifest.
 kubectl-plugin: ## make build/kubectl-nri_resmgr, one file; with URL=... krew's manifest, too
 	@$(PYTHON) deploy/kubectl/build.py build $(URL)
+
+# IMAGE=no leaves the image out; URL=... is as for kubectl-plugin.
+dist: setup ## build a release of the last commit into dist/; its image needs root and Debian
+	@PYTHON=$(BIN)/python deploy/dist/build.sh dist $(URL)
 
 format: setup
 	@$(BIN)/ruff check --fix .
