@@ -32,7 +32,10 @@ git checkout --quiet --detach "$head"
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 
-"$python" -m hatchling build -d "$work/dist" >/dev/null
+[ "$("$python" -m hatchling metadata urls)" != "{}" ] ||
+  echo "dist: pyproject.toml has no [project.urls]: package indexes will show none" >&2
+"$python" -m hatchling build -d "$work/dist" >"$work/wheel.log" 2>&1 ||
+  { cat "$work/wheel.log" >&2; exit 1; }
 "$python" deploy/kubectl/build.py "$work/dist" ${url:+"$url"}
 "$python" deploy/dist/chart.py "$work/dist"
 missing=

@@ -1,12 +1,12 @@
 """Packs the chart as ``helm package`` does, byte for byte the same each time.
 
 Usage: chart.py FOLDER. It writes ``nri-resmgr-VERSION.tgz`` to *FOLDER*; all files have
-the time ``SOURCE_DATE_EPOCH``. Helm itself is in no package of Debian, writes the time of
-the day into the archive, and so makes another one each time.
+the time ``SOURCE_DATE_EPOCH``. Helm is in no package of Debian, and makes another
+archive each time, as it writes the present time into it.
 
 Source: pkg/chartutil/save.go of Helm 3: regular files below the chart's name, with mode
 0644, in this order: Chart.yaml, values.yaml, values.schema.json, templates, all others.
-"""  # noqa: INP001 - a program
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packages in an image: those of Debian and those of Python, as its layers have them."""  # noqa: INP001 - not a package
+"""The packages of Debian and of Python in an image."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _files(layer: tarfile.TarFile) -> dict[str, str]:
         path = PurePosixPath(member.name)
         if member.isfile() and _WANTED.fullmatch(str(path)):
             file = layer.extractfile(member)
-            assert file is not None  # noqa: S101 - it is a file
+            assert file is not None
             found[str(path)] = file.read().decode("utf-8", "replace")
         elif member.issym() and path.parent == _DOC:
             links[path] = _DOC / member.linkname
@@ -98,5 +98,5 @@ def _blob(digest: str) -> str:
 
 def _json(archive: tarfile.TarFile, member: str) -> Any:
     file = archive.extractfile(member)
-    assert file is not None  # noqa: S101 - each archive has it
+    assert file is not None
     return json.load(file)

@@ -2,7 +2,7 @@
 
 The lock has versions and hashes of all that users install, and of tools besides. The
 licenses are those of the packages that are installed here, in the same versions.
-"""  # noqa: INP001 - not a package
+"""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def components_of_wheel(
     components = []
     for name in all_needed:
         release = releases[name]
-        expression, licenses = license_of(_metadata(name, release.version))
+        expression, licenses = _license(name, release.version)
         needed_by = [purls[one] for one in release.needed_by if one in purls]
         components.append(
             Component(
@@ -92,7 +92,9 @@ def _releases(lock: Path) -> Iterator[tuple[str, _Release]]:
 def _is_for_linux(project: Mapping[str, Any], marker: str) -> bool:
     """Whether a Python of the classifiers needs it on Linux."""
     versions = [
-        one.rpartition(" ")[2] for one in project["classifiers"] if "Python :: 3." in one
+        one.rpartition(" ")[2]
+        for one in project["classifiers"]
+        if "Python :: 3." in one
     ]
     return not marker or any(
         Marker(marker).evaluate(
@@ -123,9 +125,9 @@ def _closure(names: frozenset[str], releases: Mapping[str, _Release]) -> frozens
     return found
 
 
-def _metadata(name: str, version: str) -> importlib.metadata.PackageMetadata | None:
+def _license(name: str, version: str) -> tuple[str, tuple[str, ...]]:
     try:
         found = importlib.metadata.metadata(name)
     except importlib.metadata.PackageNotFoundError:
-        return None
-    return found if found["Version"] == version else None
+        return "", ()
+    return license_of(found) if found["Version"] == version else ("", ())

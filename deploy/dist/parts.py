@@ -1,10 +1,11 @@
-"""One component of a bill of materials, as CycloneDX 1.6 has it."""  # noqa: INP001 - not a package
+"""One component of a bill of materials, as CycloneDX 1.6 has it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from email.message import Message
+from importlib.metadata import PackageMetadata
 from typing import Any
 
 
@@ -61,12 +62,11 @@ class Component:
         return entry
 
 
-def license_of(metadata: Message | None) -> tuple[str, tuple[str, ...]]:
+def license_of(metadata: Message | PackageMetadata) -> tuple[str, tuple[str, ...]]:
     """Return the SPDX expression and else the names in a Python package's metadata."""
-    if metadata is None:
-        return "", ()
-    if expression := metadata.get("License-Expression"):
-        return str(expression), ()
-    # Some packages have the whole text there; its first line is the name.
-    first = next(iter(str(metadata.get("License") or "").splitlines()), "").strip()
-    return "", (first,) if first else ()
+    for expression in metadata.get_all("License-Expression") or ():
+        return expression, ()
+    for text in metadata.get_all("License") or ():
+        # Some packages have the whole text there; its first line is the name.
+        return "", (text.partition("\n")[0].strip(),)
+    return "", ()

@@ -3,7 +3,7 @@
 hatchling calls it for each build. The links become those of the release's tag below
 ``Repository`` of ``[project.urls]``, laid out as on GitHub. Without such a URL the path
 of a link stands behind its text, as the source distribution has all these files.
-"""  # noqa: INP001 - not a package
+"""
 
 from __future__ import annotations
 

@@ -4,11 +4,10 @@ Usage: sbom.py FOLDER. It writes to *FOLDER* that of the wheel, and that of the 
 its archive is there. The same inputs give the same bytes; ``SOURCE_DATE_EPOCH`` is the
 time in them.
 
-It is written here since no tool has both halves: those of CycloneDX for Python read
-hashes from a lock file or licenses from an environment, and know no Debian packages in an
-archive; those that scan images are in no package index. A test validates the result
-against the published schema.
-"""  # noqa: INP001 - a program
+It is written here since no tool in Python has all of it: that of CycloneDX reads hashes
+from a lock file or licenses from an environment, and knows no packages of Debian. A
+test validates the result against the published schema.
+"""
 
 from __future__ import annotations
 
