@@ -155,6 +155,7 @@ soak: setup ## run a million events through the socket, and 10,000 races; print 
 mpolset: ## build build/mpolset, which sets memory policies for runtimes before NRI 0.12
 	@deploy/mpolset/build.sh build/mpolset
 
+# ARCH=arm64 or amd64 builds for another machine, with qemu-user-static.
 image: setup ## build the image build/nri-resmgr-VERSION.oci.tar from Debian packages (root)
 	@PYTHON=$(BIN)/python deploy/image/build.sh build
 
@@ -162,7 +163,7 @@ image: setup ## build the image build/nri-resmgr-VERSION.oci.tar from Debian pac
 kubectl-plugin: ## make build/kubectl-nri_resmgr, one file; with URL=... krew's manifest, too
 	@$(PYTHON) deploy/kubectl/build.py build $(URL)
 
-# IMAGE=no leaves the image out; URL=... is as for kubectl-plugin.
+# IMAGE=no leaves the image out, ARCH="amd64 arm64" builds two; URL=... is as for kubectl-plugin.
 dist: setup ## build a release of the last commit into dist/; its image needs root and Debian
 	@PYTHON=$(BIN)/python deploy/dist/build.sh dist $(URL)
 

@@ -5,6 +5,7 @@
 # plugin, krew's manifest is one of them.
 #   PYTHON  Python with the packages of tests/requirements.txt (python3)
 #   IMAGE   "no" leaves the image out
+#   ARCH    architectures of images, such as "amd64 arm64" (that of this machine)
 set -eu
 
 folder=$(realpath "$1") url=${2:-}
@@ -43,9 +44,13 @@ if [ "${IMAGE:-}" = no ]; then
   echo "dist: the image is left out: IMAGE=no" >&2
 elif [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
   echo "dist: the image is left out: it needs root and apt: sudo make dist on Debian or Ubuntu" >&2
-elif ! PYTHON=$python deploy/image/build.sh "$work/dist" >"$work/image.log" 2>&1; then
-  missing=yes
-  echo "dist: the image is missing: $(tail -n 1 "$work/image.log"): try make image" >&2
+else
+  for arch in ${ARCH:-""}; do
+    ARCH=$arch PYTHON=$python deploy/image/build.sh "$work/dist" >"$work/image.log" 2>&1 && continue
+    missing=yes
+    echo "dist: an image is missing; make image${arch:+ ARCH=$arch} failed:" \
+      "$(tail -n 1 "$work/image.log")" >&2
+  done
 fi
 "$python" deploy/dist/sbom.py "$work/dist"
 (cd "$work/dist" && sha256sum -- *) >"$work/SHA256SUMS"

@@ -1,7 +1,7 @@
 """Writes bills of materials in CycloneDX 1.6: what a release consists of.
 
-Usage: sbom.py FOLDER. It writes to *FOLDER* that of the wheel, and that of the image if
-its archive is there. The same inputs give the same bytes; ``SOURCE_DATE_EPOCH`` is the
+Usage: sbom.py FOLDER. It writes to *FOLDER* that of the wheel, and that of each image of
+which the archive is there. The same inputs give the same bytes; ``SOURCE_DATE_EPOCH`` is the
 time in them.
 
 It is written here since no tool in Python has all of it: that of CycloneDX reads hashes
@@ -48,12 +48,11 @@ def main(folder: Path) -> None:
     lock = _ROOT / "tests" / "requirements.txt"
     needed = components_of_wheel(project, lock, wheel.purl)
     _write(folder / f"{name}-{version}-wheel.cdx.json", _document(wheel, needed))
-    archive = folder / f"{name}-{version}.oci.tar"
-    if archive.exists():
+    for archive in sorted(folder.glob(f"{name}-{version}*.oci.tar")):
         found, digest = components_of_image(archive)
-        purl = f"pkg:oci/{name}@{digest}"
-        image = _Product("container", name, version, purl)
-        _write(folder / f"{name}-{version}-image.cdx.json", _document(image, found))
+        image = _Product("container", name, version, f"pkg:oci/{name}@{digest}")
+        stem = archive.name.removesuffix(".oci.tar")
+        _write(folder / f"{stem}-image.cdx.json", _document(image, found))
 
 
 def _document(product: _Product, components: Sequence[Component]) -> dict[str, Any]:

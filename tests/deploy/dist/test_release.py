@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import tarfile
 import tomllib
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.deploy.dist.released import ROOT, TIME, build, commit
+from tests.real_host.absent import give_up
 
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("release")]
 
@@ -111,6 +113,21 @@ def test_without_apt_all_but_the_image_is_built(
             "sudo make dist on Debian or Ubuntu"
         )
     ]
+    assert contents(tmp_path / "dist") == contents(release)
+
+
+def test_an_image_that_cannot_be_built_is_an_error_and_all_else_is_built(
+    release: Path, checkout: Path, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        give_up("only root on Debian or Ubuntu can build an image")
+
+    done = build(checkout, tmp_path / "dist", IMAGE="", ARCH="sparc64")
+
+    assert done.returncode == 1
+    assert (
+        "dist: an image is missing; make image ARCH=sparc64 failed: image: ARCH has to be"
+    ) in done.stderr
     assert contents(tmp_path / "dist") == contents(release)
 
 
