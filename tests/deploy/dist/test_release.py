@@ -35,6 +35,13 @@ def test_it_has_all_but_the_image(release: Path) -> None:
     }
 
 
+def test_the_page_on_releases_names_each_file(release: Path) -> None:
+    page = (ROOT / "docs" / "releasing.md").read_text()
+    names = {one.name.replace(VERSION, "VERSION") for one in release.iterdir()}
+
+    assert {name for name in names if f"`{name}`" not in page} == set()
+
+
 def test_the_checksums_are_those_of_all_files(release: Path) -> None:
     files = contents(release)
     sums = files.pop("SHA256SUMS").decode().splitlines()
