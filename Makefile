@@ -24,7 +24,7 @@ WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs site screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin format clean crds
+.PHONY: help setup lock packages run run-containerd test test-newest test-lowest test-bare check lint types layers proto proto-check docs site screenshots quality structure mpolset bench bench-admission bench-cluster bench-cri bench-paired bench-scheduler faults fuzz fuzz-laws fuzz-restarts soak image kubectl-plugin dist format clean crds
 
 help:
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -162,12 +162,17 @@ soak: setup ## run a million events through the socket, and 10,000 races; print 
 mpolset: ## build build/mpolset, which sets memory policies for runtimes before NRI 0.12
 	@deploy/mpolset/build.sh build/mpolset
 
+# ARCH=arm64 or amd64 builds for another machine, with qemu-user-static.
 image: setup ## build the image build/nri-resmgr-VERSION.oci.tar from Debian packages (root)
 	@PYTHON=$(BIN)/python deploy/image/build.sh build
 
 # URL=... is where the archive will be, for krew's manifest.
 kubectl-plugin: ## make build/kubectl-nri_resmgr, one file; with URL=... krew's manifest, too
 	@$(PYTHON) deploy/kubectl/build.py build $(URL)
+
+# IMAGE=no leaves the image out, ARCH="amd64 arm64" builds two; URL=... is as for kubectl-plugin.
+dist: setup ## build a release of the last commit into dist/; its image needs root and Debian
+	@PYTHON=$(BIN)/python deploy/dist/build.sh dist $(URL)
 
 format: setup
 	@$(BIN)/ruff check --fix .

@@ -3,6 +3,9 @@
 # Builds the Containerfile of this folder on a base of this distribution's packages, and
 # writes the image as an OCI archive to FOLDER. The build is reproducible: the same inputs
 # give the same image.
+#   ARCH               Debian's name of the image's architecture, amd64 or arm64, which the
+#                      archive's name then has, too (that of this machine). The kernel has to
+#                      start programs of it, by qemu-user-static's entry in binfmt_misc
 #   PYTHON             Python with pip and hatchling, for the wheels (python3)
 #   SOURCE_DATE_EPOCH  time of all files (that of the last commit)
 #   XDG_CACHE_HOME     cache for Debian packages (~/.cache)
@@ -21,6 +24,15 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/nri-resmgr/image
 export SOURCE_DATE_EPOCH="$epoch"
 
 [ "$(id -u)" = 0 ] || { echo "image: the build needs root: sudo make image" >&2; exit 1; }
+native=$(dpkg --print-architecture)
+arch=${ARCH:-$native}
+case $arch in
+  amd64) machine=x86_64 ;;
+  arm64) machine=aarch64 ;;
+  "$native") machine=$(uname -m) ;;
+  *) echo "image: ARCH has to be amd64, arm64 or $native, not $arch" >&2; exit 1 ;;
+esac
+[ "$arch" = "$native" ] || export CC="$machine-linux-gnu-gcc"
 # From Debian 13 on buildah builds nothing without netavark, which it only recommends.
 { command -v buildah && [ -x /usr/lib/podman/netavark ]; } >/dev/null || {
   echo "image: installing buildah" >&2
@@ -48,9 +60,13 @@ buildah() {
 
 mkdir "$work/root"
 # One apt at a time: two would conflict over the lists.
-flock "$cache" deploy/image/debian-root.sh "$work/root" "$cache"
+flock "$cache" deploy/image/debian-root.sh "$work/root" "$cache" "$arch"
+[ "$arch" = "$native" ] || chroot "$work/root" /usr/bin/python3 -B -c "" || {
+  echo "image: programs of $arch do not run on this machine: apt-get install qemu-user-static" >&2
+  exit 1
+}
 version=$(basename "$work"/root/usr/lib/python3.*)
-deploy/image/wheels.sh "$python" "${version#python}" "$work/context/build/image/wheels"
+deploy/image/wheels.sh "$python" "${version#python}" "$work/context/build/image/wheels" "$machine"
 deploy/mpolset/build.sh "$work/context/build/image/mpolset"
 mkdir -p "$work/context/deploy/image"
 cp deploy/image/install.py deploy/image/Containerfile "$work/context/deploy/image"
@@ -62,17 +78,17 @@ version=$(echo "$wheel" | cut -d- -f2)
 # The name that the kubelet uses for the manifests' image.
 name=docker.io/library/nri-resmgr:$version
 
-base=$(buildah from scratch)
+base=$(buildah from --arch "$arch" scratch)
 buildah add --quiet "$base" "$work/root" / >/dev/null
 buildah commit --quiet --identity-label=false --timestamp "$epoch" "$base" localhost/base >/dev/null
 # Low limits: by default buildah raises both to 1048576, which root in a container may not do.
-buildah build --quiet --isolation chroot --identity-label=false \
+buildah build --quiet --arch "$arch" --isolation chroot --identity-label=false \
   --ulimit nofile=4096:4096 --ulimit nproc=4096:4096 \
   --timestamp "$epoch" --build-arg BASE=localhost/base --build-arg VERSION="$version" \
   --build-arg REVISION="$revision" --file "$work/context/deploy/image/Containerfile" \
   --tag image "$work/context" >/dev/null
 buildah push --quiet image "oci:$work/oci:$name"
-archive=$folder/nri-resmgr-$version.oci.tar
+archive=$folder/nri-resmgr-$version${ARCH:+-$ARCH}.oci.tar
 tar --create --file "$archive" --directory "$work/oci" --sort=name --mtime="@$epoch" \
   --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --format=ustar .
 

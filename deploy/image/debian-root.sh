@@ -1,10 +1,11 @@
 #!/bin/sh
-# Usage: debian-root.sh ROOT CACHE
+# Usage: debian-root.sh ROOT CACHE ARCHITECTURE
 # Installs this distribution's Python, the libraries that it needs and openssl into the folder
 # ROOT: no shell, no package manager. Packages are kept in the folder CACHE.
 set -eu
 
-root=$1 cache=$2
+root=$1 cache=$2 arch=$3
+state=$cache/apt-$arch
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 umask 022
 
@@ -21,17 +22,18 @@ MODULES='_curses* curses readline* _sqlite3* sqlite3 _dbm* _gdbm* dbm nis* _zstd
 apt() {
   program=$1
   shift
-  "$program" -q -o Dir::State="$cache/apt" -o Dir::State::lists="$cache/apt/lists" \
-    -o Dir::State::status="$cache/apt/status" -o Dir::Cache="$cache/apt/cache" \
+  "$program" -q -o APT::Architecture="$arch" -o APT::Architectures="$arch" \
+    -o Dir::State="$state" -o Dir::State::lists="$state/lists" \
+    -o Dir::State::status="$state/status" -o Dir::Cache="$state/cache" \
     -o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin \
     -o Dir::Etc::preferences=/dev/null -o Dir::Etc::preferencesparts=/dev/null \
     -o APT::Sandbox::User=root -o APT::Install-Recommends=false \
     -o Acquire::Languages=none -o Acquire::Retries=2 "$@"
 }
 
-mkdir -p "$cache/apt/lists/partial" "$cache/apt/cache/archives/partial" "$cache/debs"
-: >"$cache/apt/status"
-apt apt-get update >"$cache/apt/log" 2>&1 || { cat "$cache/apt/log" >&2; exit 1; }
+mkdir -p "$state/lists/partial" "$state/cache/archives/partial" "$cache/debs"
+: >"$state/status"
+apt apt-get update >"$state/log" 2>&1 || { cat "$state/log" >&2; exit 1; }
 python=$(apt apt-cache depends --important python3 | sed -n 's/^ *Depends: \(python3\.[0-9]*\)$/\1/p')
 [ -n "$python" ] || { echo "apt has no python3 for an image" >&2; exit 1; }
 # The C++ library is protobuf's; openssl makes the webhook's certificates.
@@ -49,8 +51,8 @@ for folder in bin sbin lib lib64; do
 done
 # apt-get does not download files again that exist.
 # shellcheck disable=SC2046  # one word per package
-(cd "$cache/debs" && apt apt-get download $(echo "$packages" | awk '{print $1 "=" $2}')) >"$cache/apt/log" 2>&1 ||
-  { cat "$cache/apt/log" >&2; exit 1; }
+(cd "$cache/debs" && apt apt-get download $(echo "$packages" | awk '{print $1 "=" $2}')) >"$state/log" 2>&1 ||
+  { cat "$state/log" >&2; exit 1; }
 echo "$packages" | while read -r name version architecture; do
   file="$cache/debs/${name}_$(echo "$version" | sed 's/:/%3a/')_$architecture.deb"
   dpkg-deb --fsys-tarfile "$file" | tar -x --keep-directory-symlink -C "$root"

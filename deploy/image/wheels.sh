@@ -1,12 +1,13 @@
 #!/bin/sh
-# Usage: wheels.sh PYTHON VERSION FOLDER
+# Usage: wheels.sh PYTHON VERSION FOLDER [MACHINE]
 # Writes wheels of the project, and of what requirements.txt beside this script locks, to
-# FOLDER, for a Python of VERSION (3.13), which may differ from that of PYTHON.
+# FOLDER, for a Python of VERSION (3.13), which may differ from that of PYTHON, on a MACHINE
+# (aarch64; that of `uname -m` by default).
 set -eu
 
 python=$1 version=$2 folder=$3
 cd "$(dirname "$0")/../.."
-machine=$(uname -m)
+machine=${4:-$(uname -m)}
 abi=cp$(echo "$version" | tr -d .)
 
 mkdir -p "$folder"
