@@ -18,7 +18,7 @@ examples:
   nri-resmgr status -n shop                containers of one namespace only
   nri-resmgr status -o wide                all columns
   nri-resmgr status -o json | jq .nodes    a part of it, for programs
-  nri-resmgr status --picture node.svg     its CPUs and who has them, as a picture, too
+  nri-resmgr status --picture node.svg     its CPUs and their holders, as a picture, too
 """
 
 

@@ -28,7 +28,8 @@ _INSTRUMENTATION: Final = (
 )
 _PROMETHEUS: Final = "prometheus"
 _OTLP_HTTP: Final = "otlp-http"
-_EXPORTERS: Final = (_OTLP_HTTP, "otlp-grpc")
+_OTLP_GRPC: Final = "otlp-grpc"
+_EXPORTERS: Final = (_OTLP_HTTP, _OTLP_GRPC)
 
 _KLOG: Final = (
     "add_dir_header",
@@ -92,9 +93,11 @@ class InstrumentationUse(msgspec.Struct, frozen=True):
     Attributes:
         endpoint: ``ADDRESS:PORT`` of health, and metrics; empty for none.
         serves_metrics: Whether metrics are served there.
+        sends_metrics: Whether metrics are sent, in each period, to the collector of
+            OpenTelemetry's variables.
         enabled: Globs of the groups of metrics that are served; None for all.
         polled: Globs of those that are computed once in a period.
-        period: That of polled metrics, in seconds.
+        period: That of polled metrics and of those that are sent, in seconds.
         sends_traces: Whether requests are traced.
         collector: The URL for traces; empty for the one of OpenTelemetry's variables.
         sampling: The fraction of requests to trace; empty for the one of
@@ -103,6 +106,7 @@ class InstrumentationUse(msgspec.Struct, frozen=True):
 
     endpoint: str = ""
     serves_metrics: bool = False
+    sends_metrics: bool = False
     enabled: tuple[str, ...] | None = None
     polled: tuple[str, ...] = ()
     period: float = 30.0
@@ -171,7 +175,7 @@ def _instrumentation(table: Table) -> tuple[InstrumentationUse, list[str]]:
         for key in ("logExporter", "logExportPeriod")
         if table.rows.get(key)
     ]
-    if exporter in _EXPORTERS:
+    if exporter == _OTLP_GRPC:
         unused.append(table.at("metricsExporter"))
     text = table.text("tracingCollector")
     collector = _collector(text)
@@ -182,6 +186,7 @@ def _instrumentation(table: Table) -> tuple[InstrumentationUse, list[str]]:
     use = InstrumentationUse(
         endpoint=_endpoint(table),
         serves_metrics=exports or exporter == _PROMETHEUS,
+        sends_metrics=exporter == _OTLP_HTTP,
         enabled=_globs(metrics, "enabled") if "enabled" in metrics.rows else None,
         polled=_globs(metrics, "polled"),
         period=read_seconds(table, "reportPeriod", 30.0),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -15,6 +15,7 @@ from nri_resmgr.app.background.threads import OneCall, imported
 from nri_resmgr.app.host_settings.wanted import use_in_force
 from nri_resmgr.app.metrics import table
 from nri_resmgr.app.metrics.busy_pools import BusyPools
+from nri_resmgr.app.metrics.groups import is_chosen
 from nri_resmgr.app.metrics.of_host import (
     RDT_COUNTERS,
     series_of_classes,
@@ -134,6 +135,23 @@ class Insight:
         yield single(table.LOOP_LAG, self.probes.heartbeat.lag)
         yield single(table.LOOP_LAG_MAX, self.probes.heartbeat.worst_lag)
 
+    async def chosen(self) -> AsyncIterator[Series]:
+        """Yield the series that are served, each with its present values.
+
+        They change with the next request, and requests go between two of them.
+        """
+        enabled = self._daemon.observability.present.enabled
+        for one in self.series():
+            if enabled is None or is_chosen(one.metric.name, enabled):
+                yield one
+            await asyncio.sleep(0)
+        read = [*await self._busy_series()]
+        if self._daemon.policy.config.rdt is not None:
+            read += await self._rdt_series()
+        for one in read:
+            if enabled is None or is_chosen(one.metric.name, enabled):
+                yield one
+
     async def _metrics(self, _: HttpRequest) -> HttpReply:
         return HttpReply(await self._rendering.text(), CONTENT_TYPE)
 
@@ -152,23 +170,28 @@ class Insight:
     async def _of_busy_pools(self) -> str:
         if (known := self._served.without_reading((table.POOL_BUSY,))) is not None:
             return known
+        return "".join(map(self._served.text, await self._busy_series()))
+
+    async def _busy_series(self) -> tuple[Series, ...]:
         policy, tree = self._daemon.policy, self._daemon.tree
         # A machine from a file has no times; the others are served.
         with suppress(TimeoutError, HostFileError):
             # The kernel adds up all interrupts for it: milliseconds with many CPUs.
             ticks = await self._ticks.result(partial(read_ticks, tree))
             pools = policy.policy.pools(policy.state)
-            return self._served.text(self._busy_pools.series(ticks, pools))
-        return ""
+            return (self._busy_pools.series(ticks, pools),)
+        return ()
 
     async def _of_rdt(self) -> str:
         if (known := self._served.without_reading(RDT_COUNTERS)) is not None:
             return known
+        return "".join(map(self._served.text, await self._rdt_series()))
+
+    async def _rdt_series(self) -> tuple[Series, ...]:
         read = partial(series_of_rdt_counters, self._daemon.policy.class_hosts.rdt)
         with suppress(TimeoutError):  # the others are served
-            found = await self._rdt_counters.result(read)
-            return "".join(map(self._served.text, found))
-        return ""
+            return await self._rdt_counters.result(read)
+        return ()
 
 
 def _of_classes(daemon: Daemon) -> Iterator[Series]:

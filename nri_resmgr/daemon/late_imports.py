@@ -1,6 +1,6 @@
 """Imports of what a pod's annotations may need, before a pod has any.
 
-The configuration does not tell which annotations pods will have, and a start is not to
+The configuration does not say which annotations pods will have, and a start is not to
 wait for what most pods do without. So it is imported in a thread once the runtime has
 synchronized the plugin: in a request it would be tens of milliseconds, and hundreds on
 a busy node, for which the runtime waits.

@@ -71,7 +71,8 @@ class Observability(msgspec.Struct, frozen=True):
         traces: None without traces.
         enabled: Globs of the metrics that are served; None for all.
         polled: Globs of those that are computed once in a period.
-        period: Seconds.
+        period: Seconds; also between two exports of metrics.
+        sends_metrics: Whether metrics are sent to a collector.
         settings: What was set, and where.
     """
 
@@ -80,6 +81,7 @@ class Observability(msgspec.Struct, frozen=True):
     enabled: tuple[str, ...] | None = None
     polled: tuple[str, ...] = ()
     period: float = _PERIOD
+    sends_metrics: bool = False
     settings: tuple[Setting, ...] = ()
 
 
@@ -111,7 +113,11 @@ class ObservabilityInForce(DecisionObserver):
             apply_log(self._options, config.log)
         before = self.present
         self.present = observability_of(self._options, config, self._traces_by_flags)
-        counts = bool(self._options.health_endpoint or self.present.http)
+        counts = bool(
+            self._options.health_endpoint
+            or self.present.http
+            or self.present.sends_metrics
+        )
         self._observers.metrics.is_on = counts
         self._observers.tracing.switch(is_on=self.present.traces is not None)
         if self.present != before:
@@ -203,7 +209,11 @@ def observability_of(
     if use is None:
         return found
     return msgspec.structs.replace(
-        found, enabled=use.enabled, polled=use.polled, period=use.period
+        found,
+        enabled=use.enabled,
+        polled=use.polled,
+        period=use.period,
+        sends_metrics=use.sends_metrics,
     )
 
 
@@ -245,6 +255,9 @@ def _settings(
         what = "metrics and health" if http.serves_metrics else "health only"
         what += ", and the page of the node" if http.serves_page else ""
         yield Setting("HTTP", f"{http.endpoint}: {what}", http.source)
+    if use is not None and use.sends_metrics:
+        text = f"by OTLP every {use.period:g} s"
+        yield Setting("metrics sent", text, f"{_PATH}.metricsExporter")
     if traces := _traces(options, use, traces_by_flags):
         yield from _of_traces(options, traces, traces_by_flags)
     if use is not None and use.enabled is not None:

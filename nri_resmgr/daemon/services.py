@@ -373,6 +373,26 @@ async def traces(daemon: Daemon) -> None:
     await daemon.observability.follow(lambda present: present.traces, serve)
 
 
+async def metrics_export(daemon: Daemon) -> None:
+    """Send metrics to a collector."""
+
+    async def serve(period: float) -> None:
+        # Late: as for `traces`.
+        from nri_resmgr.daemon.tracing_flags import is_otel_installed
+
+        if not await in_thread(is_otel_installed):
+            log.warning("metrics.not-installed", extra="otel")
+            return
+        sent = await in_thread(
+            lambda: import_with_tls("nri_resmgr.daemon.metrics_export")
+        )
+        await sent.send_metrics(daemon, period)
+
+    await daemon.observability.follow(
+        lambda present: present.period if present.sends_metrics else None, serve
+    )
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     Service(checkpoint, "containers are served; a restart finds them where they run"),
     Service(
@@ -449,4 +469,5 @@ SERVICES: Final[tuple[Service, ...]] = (
     Service(top_tier, "limits of fast memory stay as they are", is_essential=False),
     Service(limits, "adjusted limits of containers stay as they are"),
     Service(traces, "no traces are sent", is_essential=False),
+    Service(metrics_export, "no metrics are sent", is_essential=False),
 )

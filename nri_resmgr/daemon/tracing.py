@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -19,6 +18,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from nri_resmgr.app.background.threads import start_last_thread
 from nri_resmgr.app.observing.tracing import Span, Tracing
+from nri_resmgr.daemon.otel import facts
 from nri_resmgr.log import Logger
 from nri_resmgr.version import our_version
 
@@ -53,11 +53,8 @@ def new_provider(endpoint: str, sampling: str) -> TracerProvider:
     sampler = None
     if sampling:
         sampler = samplers.ParentBased(samplers.TraceIdRatioBased(float(sampling)))
-    # OpenTelemetry's own variables override these.
-    facts = {"service.name": "nri-resmgr", "service.version": our_version()}
-    if node := os.environ.get("NODE_NAME"):
-        facts["k8s.node.name"] = node
-    provider = TracerProvider(sampler, Resource.create(facts), shutdown_on_exit=False)
+    resource = Resource.create(facts())
+    provider = TracerProvider(sampler, resource, shutdown_on_exit=False)
     exporter = OTLPSpanExporter(endpoint=_traces_url(endpoint) if endpoint else None)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider

@@ -64,17 +64,22 @@ def check_tracing_flags(endpoint: str, sampling: str, *, has_variables: bool) ->
         raise BadSampling(sampling)
     if not (endpoint or has_variables):
         return False
-    if endpoint and not all(map(_is_installed, _NEEDED)):
+    if endpoint and not is_otel_installed():
         raise TracingNotInstalled
     return is_tracing_installed()
 
 
 def is_tracing_installed() -> bool:
     """Return whether OpenTelemetry is installed, which is logged if not."""
-    if all(map(_is_installed, _NEEDED)):
+    if is_otel_installed():
         return True
     log.warning("tracing.not-installed", extra="otel")
     return False
+
+
+def is_otel_installed() -> bool:
+    """Return whether OpenTelemetry and its exporter are installed."""
+    return all(map(_is_installed, _NEEDED))
 
 
 def _is_installed(module: str) -> bool:

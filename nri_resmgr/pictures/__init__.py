@@ -1,4 +1,4 @@
-"""Pictures of a machine and of who holds its CPUs, as one SVG or HTML file.
+"""Pictures of a machine and of the holders of its CPUs, as one SVG or HTML file.
 
 `values` has what a picture shows: plans of machines, holders of CPUs, pools. `svg`
 draws it, with `floorplan` for the places of all boxes, `cpus` for each CPU, `legend`

@@ -88,7 +88,7 @@ class Cpus:
                     yield place, CpuSet.from_iterable(numbers), fill, mix
 
     def classes(self, place: int, cpu: int) -> list[str]:
-        """Return the classes of a CPU on a plan, the first of which says who has it."""
+        """Return the classes of a CPU on a plan; the first one names its holder."""
         plan, here = self._picture.plans[place], self._here(place, cpu)
         holders = (self._picture.holders[one] for one in here)
         exclusive = any(cpu in one.held[place].exclusive for one in holders)

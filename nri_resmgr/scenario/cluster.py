@@ -172,7 +172,7 @@ def _age(pod: OwnedPods) -> tuple[str, str]:
 
 
 def _titles_of(pod: OwnedPods) -> Iterator[str]:
-    """Yield the pod, its owners, and the owners of these, as far as names tell them."""
+    """Yield the pod, its owners, and the owners of these, as far as names have them."""
     yield pod.title
     for kind, name in pod.owners:
         at = pod.pods.namespace

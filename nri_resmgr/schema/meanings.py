@@ -372,10 +372,12 @@ OF_ALL: Final[Mapping[str, str]] = {
     ),
     "instrumentation.prometheusExport": "serve metrics at `httpEndpoint`",
     "instrumentation.metricsExporter": (
-        "`prometheus` is `prometheusExport`; the others have no effect here"
+        "`prometheus` is `prometheusExport`; `otlp-http` sends them to a collector; "
+        "`otlp-grpc` has no effect here"
     ),
     "instrumentation.reportPeriod": (
-        "time from one computation of polled metrics to the next, such as `30s`"
+        "time from one computation of polled metrics, or export to a collector, to "
+        "the next, such as `30s`"
     ),
     "instrumentation.metrics": "groups of metrics",
     "instrumentation.metrics.enabled": (

@@ -224,7 +224,7 @@ class Runner:
             self.link.reply(call.stream_id, answer)
         else:
             self.link.refuse(call.stream_id, code, message)
-        # An error of Configure ends the session, and is raised to who runs the stub.
+        # An error of Configure ends the session, and is raised to its caller.
         is_raised = call.method == "Configure"
         if isinstance(error, ResmgrError) and (error.is_logged or is_raised):
             log.debug("handler.refused", method=call.method, why=message)

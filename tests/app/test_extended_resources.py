@@ -117,10 +117,10 @@ def test_published_exclusive_cpus_can_be_granted_by_the_policy(kind: str) -> Non
     most = node.amounts[EXCLUSIVE_CPUS][1]
     assert most in (6, 7)
 
-    # Who requests them is counted by the scheduler, not here.
+    # A container that requests them is counted by the scheduler, not here.
     node.create("web", 2, {EXCLUSIVE_CPUS: 2})
     assert node.amounts == {EXCLUSIVE_CPUS: (most, most)}
-    # Who does not, leaves fewer.
+    # One that does not leaves fewer.
     node.create("other", 3)
     assert node.amounts == {EXCLUSIVE_CPUS: (most - 3, most)}
     node.stop("web")

@@ -175,7 +175,6 @@ MEANINGS: Final = {
             "$.spec.log.klog.stderrthreshold",
             "$.spec.instrumentation.logExporter",
             "$.spec.instrumentation.logExportPeriod",
-            "$.spec.instrumentation.metricsExporter",
             "$.spec.instrumentation.tracingCollector",
         ),
         log=LogUse(
@@ -192,6 +191,7 @@ MEANINGS: Final = {
         ),
         instrumentation=InstrumentationUse(
             endpoint="[::]:8891",
+            sends_metrics=True,
             enabled=("*",),
             polled=("cgroups",),
             period=90.0,

@@ -137,6 +137,11 @@ def test_endpoints(endpoint: str, expected: str) -> None:
             id="metrics, in the newer way",
         ),
         pytest.param(
+            "{metricsExporter: otlp-http, reportPeriod: 1m}",
+            InstrumentationUse(sends_metrics=True, period=60.0),
+            id="metrics to a collector",
+        ),
+        pytest.param(
             "{metrics: {enabled: [], polled: [rdt]}}",
             InstrumentationUse(enabled=(), polled=("rdt",)),
             id="no metric, which is not the same as all of them",
@@ -157,7 +162,7 @@ def test_settings_without_effect_are_listed() -> None:
     debug: [policy, e2e-test]
     klog: {v: 4, logtostderr: "true", skip_headers: true, one_output: false}
   instrumentation:
-    metricsExporter: otlp-http
+    metricsExporter: otlp-grpc
     tracingCollector: otlp-grpc
     samplingRatePerMillion: 5
     logExporter: otlp-http

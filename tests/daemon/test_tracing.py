@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, Final
@@ -28,14 +29,31 @@ MACHINE: Final = parse_spec("1s2n2c1t")
 class Collector(HTTPServer):
     """Keeps what it is sent."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Taker)
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), Taker)
         self.taken: list[tuple[str, bytes]] = []
 
     @property
     def url(self) -> str:
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_port}"
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """Read metrics by name, as OpenTelemetry's own messages, of each request."""
+        service = pytest.importorskip(
+            "opentelemetry.proto.collector.metrics.v1.metrics_service_pb2"
+        )
+        messages = [
+            service.ExportMetricsServiceRequest.FromString(body)
+            for path, body in self.taken
+            if path == "/v1/metrics"
+        ]
+        return [
+            {one.name: one for one in scope.metrics}
+            for message in messages
+            for resource in message.resource_metrics
+            for scope in resource.scope_metrics
+        ]
 
     def spans(self) -> list[Any]:
         """Read all spans as OpenTelemetry's own messages."""
@@ -68,15 +86,24 @@ class Taker(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def collector() -> Iterator[Collector]:
+@contextmanager
+def collecting(port: int = 0) -> Iterator[Collector]:
+    """Serve a collector; by default on any port."""
     pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
-    with Collector() as collector:
+    with Collector(port) as collector:
         thread = threading.Thread(target=collector.serve_forever)
         thread.start()
+        try:
+            yield collector
+        finally:
+            collector.shutdown()
+            thread.join()
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with collecting() as collector:
         yield collector
-        collector.shutdown()
-        thread.join()
 
 
 def texts(span: Any) -> dict[str, str]:

@@ -323,7 +323,7 @@ class BalloonsPolicyNeverErrs(Node):
 
     @invariant()
     def no_container_falls_back_needlessly(self) -> None:
-        """Who fell back would not be placed now, either."""
+        """A container that fell back would not be placed now, either."""
         context = self.policy.context
         for key, spec in self.specs.items():
             if self.state.memberships[key].fell_back:

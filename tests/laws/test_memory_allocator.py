@@ -55,13 +55,13 @@ def choices(grant: MemoryGrant, machine: Machine) -> Iterator[NodeSet]:
 def assignments(case: Situation, below: int = RESERVATION) -> Iterator[Zones]:
     """Yield all assignments that only widen requests of a priority below *below*."""
     first = start(case)
-    everybody = {**case.ledger.grants, case.request.id: first}
+    grants = {**case.ledger.grants, case.request.id: first}
     rows = [
         choices(grant, case.machine) if grant.request.priority < below else [grant.zone]
-        for grant in everybody.values()
+        for grant in grants.values()
     ]
     for zones in itertools.product(*map(list, rows)):
-        yield dict(zip(everybody, zones, strict=True))
+        yield dict(zip(grants, zones, strict=True))
 
 
 def can_be_done(case: Situation, below: int = RESERVATION) -> bool:

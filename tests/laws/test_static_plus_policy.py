@@ -88,7 +88,7 @@ class StaticPlusPolicyNeverErrs(StaticPolicyNeverErrs):
 
     @invariant()
     def no_container_falls_back_needlessly(self) -> None:
-        """Who asks for whole CPUs and shares would not fit, either."""
+        """A container that asks for whole CPUs and shares would not fit, either."""
         taken = self.state.taken
         free = self._ordinary() - taken
         for spec in self._fallen():

@@ -272,7 +272,7 @@ class StaticPolicyNeverErrs(PinnedNode):
 
     @invariant()
     def no_container_falls_back_needlessly(self) -> None:
-        """Who asks for whole CPUs and shares would not fit, either."""
+        """A container that asks for whole CPUs and shares would not fit, either."""
         rules, taken, isolated = (
             self.policy.settings,
             self.state.taken,

@@ -71,10 +71,10 @@ def test_balloons_isolate_a_container_alone_in_one() -> None:
     node = Node("BalloonsPolicy", BALLOONS)
     for name in ("web", "db", "one", "two"):
         node.create(name, guaranteed=1, annotations=ASKED)
-    everybody = node.isolated()
+    before = node.isolated()
     node.state = node.policy.decide(node.state, Stopped("one")).state
 
-    assert everybody.keys() == {"web", "db"}
+    assert before.keys() == {"web", "db"}
     assert node.isolated().keys() == {"web", "db", "two"}
 
 

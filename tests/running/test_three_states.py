@@ -65,7 +65,7 @@ async def records_pending(node: KilledNode) -> int:
     return count
 
 
-async def test_a_record_that_is_behind_is_told_from_what_is_in_force(
+async def test_a_record_that_is_behind_is_shown_beside_what_is_in_force(
     tmp_path: Path,
 ) -> None:
     async with killed_node(tmp_path) as node:

@@ -181,7 +181,7 @@ def test_what_is_refused_is_an_exit_status(cluster: Path, tmp_path: Path) -> Non
     assert status("DaemonSet", "api", cpu=4) == 1  # node-b needs one, too
 
 
-def test_a_refusal_of_what_runs_already_is_told_apart(cluster: Path) -> None:
+def test_refusals_of_running_pods_are_listed_apart(cluster: Path) -> None:
     write(cluster / "big.yaml", pod("big", "node-b", cpu=7, since="2027"))
 
     done = nri_resmgr("simulate", "--fail-on-refused", "--cluster", cluster)

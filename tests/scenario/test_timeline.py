@@ -213,7 +213,7 @@ def test_nodes_cpus_and_shared_cpus_have_names() -> None:
     assert all(one["pid"] > 0 and one.get("tid", 1) > 0 for one in trace.events)
 
 
-def test_who_stays_keeps_the_track_also_beside_who_comes() -> None:
+def test_a_container_that_stays_keeps_its_track_beside_a_new_one() -> None:
     machine = parse_spec("1s1n4c1t")
     wide, narrow = (CpuSet.parse(text) for text in ("0-3", "0-2"))
     moments = [

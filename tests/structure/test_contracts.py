@@ -87,6 +87,7 @@ REFUSED: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("app.plugin.engine", "os"),
         ("app.metrics.text", "pathlib"),
         ("config.table", "os"),
+        ("config.balloons", "pathlib"),
         ("policies.documents", "pathlib"),
         ("policies.chosen_cpus", "os"),
         ("checkpoint.writer", "os"),

@@ -58,6 +58,16 @@ class Histogram:
         self._counts[bisect_left(BOUNDS, seconds)] += 1
         self._sum += seconds
 
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return the durations in each bucket; the last one is above all `BOUNDS`."""
+        return tuple(self._counts)
+
+    @property
+    def total(self) -> float:
+        """Return the sum of all durations, in seconds."""
+        return self._sum
+
     def lines(self, name: str, labels: str) -> Iterator[str]:
         """Write all lines; *labels* is in Prometheus' format and not empty."""
         sums = list(accumulate(self._counts))

@@ -1,4 +1,86 @@
-"""Balloons for running containers: their present ones if allowed, else by age."""
+"""Balloons for running containers: their former ones, those they run in, or new ones.
+
+`adopt` decides a Synchronize: of a new process, of a new session, and after a change of
+the configuration or of the hardware. `restore` has balloons of the former state,
+`recognise` makes balloons of the CPUs that containers run on. docs/balloons.md, "What a
+restart keeps", has the rules for users.
+
+What it guarantees:
+
+* No running container is refused. Without a checkpoint each keeps its CPUs where no
+  type shares idle ones and no balloon lacked any.
+* A balloon of the checkpoint comes back with its name and CPUs if what runs does not
+  contradict it. What a runtime cannot know (reserved rooms, which containers fell back,
+  names and empty balloons) comes from there.
+* Until all containers have been looked at, CPUs that they run on go to no balloon but
+  theirs, unless the configuration names them for one.
+
+How: in this order, each step for all containers before the next one begins:
+
+1. balloons with CPUs by number, and the former balloons (`restore`), without the part
+   of the checkpoint that is older than what runs (`recent_part`), and without CPUs that
+   they do not need any more (`trimmed`);
+2. balloons by present CPUs (`recognise`), those first whose CPUs say most about their
+   balloon (`ambiguity`), and containers that give way last: they may have fallen back
+   onto CPUs of others;
+3. empty balloons, missing CPUs and minimum numbers (`_completed`), of CPUs that no
+   container runs on;
+4. a place as for a new container, oldest first, or in a balloon without room.
+
+Where types share idle CPUs, containers of several balloons run on the same ones. A CPU
+is a balloon's own if one that shares idle CPUs there does not run on it (`Occupancy`).
+
+What was rejected:
+
+* To restore the checkpoint as it is. It is written after the reply, so after a crash it
+  lacks the last decisions.
+* Empty balloons with the former ones. After an idle time they had CPUs on which
+  containers run.
+* To look for each container which CPUs those of several balloons run on. That took
+  longer than the rest of a Synchronize; `Occupancy` has it for all.
+* The default type first for a container without room, wherever it ran. There it took
+  CPUs from those that have what they asked for.
+
+What it costs: for each container that no former balloon has, a look at the balloons of
+its type. A whole Synchronize of 500 containers takes 209 ms (docs/benchmarks.md,
+"Balloons policy").
+
+Checked by: tests/laws/test_balloons_restart.py (no checkpoint);
+tests/laws/test_old_checkpoints.py (checkpoints of any age, in random histories);
+tests/laws/test_balloons_policy.py (sessions end and begin among other events).
+
+An example, without a checkpoint: `a` and `b` run on the same CPUs, so they were in one
+balloon, and `c` was in another one. `d` was created while no daemon ran, and may run on
+all CPUs. It is placed last, beside `c`, whose balloon grows by a CPU that no other
+container runs on:
+
+>>> from nri_resmgr.policy.balloons.policy import BalloonsPolicy
+>>> from nri_resmgr.policy.balloons.settings import BalloonsSettings, BalloonType
+>>> from nri_resmgr.policy.events import Pin, Synchronized
+>>> from nri_resmgr.topology.synthetic import parse_spec
+>>> from nri_resmgr.values import MilliCpus
+
+>>> machine = parse_spec("1s8c1t")
+>>> types = [BalloonType(name="web", namespaces=("web",), max_cpus=2)]
+>>> types += [BalloonType(name=name, max_cpus=1) for name in (RESERVED, DEFAULT)]
+>>> available = machine.online - CpuSet.of(0)
+>>> settings = BalloonsSettings(available=available, types=tuple(types))
+>>> policy = BalloonsPolicy(machine, settings)
+>>> def running(name: str, milli: int, cpus: str) -> ContainerSpec:
+...     runs = Pin(CpuSet.parse(cpus))
+...     request = MilliCpus(milli)
+...     return ContainerSpec(
+...         name, name, namespace="web", request=request, present=runs
+...     )
+
+>>> rows = ("a", 900, "2-3"), ("b", 900, "2-3"), ("c", 900, "5"), ("d", 900, "0-7")
+>>> specs = tuple(running(*row) for row in rows)
+>>> found = policy.decide(policy.start(), Synchronized(specs))
+>>> for one in found.state.of_type("web"):
+...     print(one.name, one.cpus, *one.members)
+web[0] 1,5 c d
+web[1] 2-3 a b
+"""
 
 from __future__ import annotations
 

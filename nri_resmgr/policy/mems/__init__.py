@@ -46,7 +46,7 @@ What was rejected:
 * To move these rows at each step. Most requests that are widened for a large one are
   narrowed again in the end, so rows are moved once, by `replace_rows`.
 * An order of its own for taking steps back, by priority and age. No law and no example
-  could tell it from the reverse order of widening.
+  showed a difference from the reverse order of widening.
 
 What it costs: a request for which there is room takes 11 to 22 µs with 500 requests
 known, one that has others widened 0.2 to 0.4 ms, on 8 nodes (docs/benchmarks.md,

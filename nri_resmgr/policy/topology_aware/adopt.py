@@ -282,9 +282,9 @@ def occupancy_of(
 ) -> UsedCpus:
     """Return the CPUs that containers run on, and what these say of each other.
 
-    Where this policy has placed them, nobody owns CPUs that are all that another one
-    has to share. Another policy may have, and then the one that asks for exclusive CPUs
-    has a right to them.
+    Where this policy has placed them, the CPUs of a container that shares are never all
+    exclusive ones of another container. Another policy may have left them so, and then
+    the one that asks for exclusive CPUs has a right to them.
     """
     used = shared = lacking = CpuSet()
     isolated = view.tree.root.isolated
@@ -314,7 +314,7 @@ def occupancy_of(
 
 
 def _shared_part(demand: Demand, isolated: CpuSet) -> CpuSet:
-    """Return the CPUs that a container shares, as far as they can be told apart."""
+    """Return the CPUs that a container shares, as far as they differ from its own."""
     present = demand.spec.present.cpus
     if demand.kind is CpuKind.SHARED:
         return present

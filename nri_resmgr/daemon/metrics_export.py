@@ -1,0 +1,149 @@
+"""Export of metrics by OpenTelemetry, an optional dependency; imported for that only.
+
+What is sent are the metrics of ``/metrics``, with their names and labels: a collector
+receives what a Prometheus would scrape.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+from opentelemetry.sdk.metrics.export import (
+    AggregationTemporality,
+    Gauge,
+    HistogramDataPoint,
+    Metric,
+    MetricExportResult,
+    MetricsData,
+    NumberDataPoint,
+    ResourceMetrics,
+    ScopeMetrics,
+    Sum,
+)
+from opentelemetry.sdk.metrics.export import Histogram as Buckets
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+from nri_resmgr.app.background.threads import in_thread
+from nri_resmgr.app.metrics.text import BOUNDS, Histogram, Kind, Series
+from nri_resmgr.daemon.insight import Insight
+from nri_resmgr.daemon.otel import facts
+from nri_resmgr.daemon.parts import Daemon
+from nri_resmgr.log import Logger
+from nri_resmgr.values.printable import printable
+from nri_resmgr.version import our_version
+
+log = Logger(__name__)
+
+_SINCE_START: Final = AggregationTemporality.CUMULATIVE
+
+
+async def send_metrics(daemon: Daemon, period: float) -> None:
+    """Send metrics at once and in each period, until cancelled.
+
+    Args:
+        daemon: Has the metrics.
+        period: Seconds.
+    """
+    insight = Insight(daemon, serves_metrics=False)
+    export = MetricsExport(daemon.observers.started)
+    log.info("metrics.sent", period=period)
+    try:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(insight.probes.heartbeat.beat())
+            while True:
+                found = [
+                    export.metric(one) async for one in insight.chosen() if one.values
+                ]
+                await in_thread(partial(export.send, found))
+                await asyncio.sleep(period)
+    finally:
+        export.close()
+
+
+class MetricsExport:
+    """The way to the collector that OpenTelemetry's variables name.
+
+    Args:
+        began: When the daemon started to count, in UNIX nanoseconds.
+    """
+
+    def __init__(self, began: int) -> None:
+        self._began = began
+        self._resource = Resource.create(facts())
+        self._exporter = OTLPMetricExporter()
+        self._reasons = _Reasons()
+        logger = logging.getLogger(OTLPMetricExporter.__module__)
+        logger.handlers, logger.propagate = [self._reasons], False
+        self._is_failing = False
+
+    def metric(self, series: Series) -> Metric:
+        """Convert a series with its present values."""
+        metric, now = series.metric, time.time_ns()
+        points = list[NumberDataPoint]()
+        buckets = list[HistogramDataPoint]()
+        for texts, value in series.values.items():
+            labels = dict(zip(metric.labels, map(_printable, texts), strict=True))
+            if isinstance(value, Histogram):
+                buckets.append(self._buckets(labels, value, now))
+            else:
+                points.append(NumberDataPoint(labels, self._began, now, value))
+        data: Buckets | Gauge | Sum = Gauge(points)
+        if metric.kind is Kind.HISTOGRAM:
+            data = Buckets(buckets, _SINCE_START)
+        elif metric.kind is Kind.COUNTER:
+            data = Sum(points, _SINCE_START, is_monotonic=True)
+        return Metric(metric.name, metric.help, "", data)
+
+    def send(self, metrics: Sequence[Metric]) -> None:
+        """Send metrics; in a thread, for as long as OpenTelemetry's variables allow.
+
+        That it fails is logged once, and that it works again.
+        """
+        scope = InstrumentationScope("nri_resmgr", our_version())
+        of_scope = ScopeMetrics(scope, metrics, "")
+        data = MetricsData([ResourceMetrics(self._resource, [of_scope], "")])
+        self._reasons.first = ""
+        has_failed = self._exporter.export(data) is not MetricExportResult.SUCCESS
+        if has_failed and not self._is_failing:
+            log.warning("metrics.not-sent", why=self._reasons.first)
+        elif self._is_failing and not has_failed:
+            log.info("metrics.sent-again")
+        self._is_failing = has_failed
+
+    def close(self) -> None:
+        """End; a call in progress does not try again."""
+        self._exporter.shutdown()
+
+    def _buckets(
+        self, labels: Mapping[str, str], value: Histogram, now: int
+    ) -> HistogramDataPoint:
+        counts = value.counts
+        unknown: Any = None  # optional in OTLP, though not by this type
+        return HistogramDataPoint(
+            *(labels, self._began, now, sum(counts), value.total),
+            *(counts, BOUNDS, unknown, unknown),
+        )
+
+
+class _Reasons(logging.Handler):
+    """Keeps the first of the exporter's log records of a call: later ones repeat it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a record's text."""
+        self.first = self.first or record.getMessage()
+
+
+def _printable(label: str) -> str:
+    # Also because a lone surrogate could not be sent.
+    return printable(label, "\n")
