@@ -15,7 +15,7 @@ from random import random
 from nri_resmgr.agent.adjustments import ADJUSTMENTS
 from nri_resmgr.agent.api import ApiClient, ApiError, ApiObject, Ref
 from nri_resmgr.agent.api.errors import Conflict, KindMissing, ObjectMissing
-from nri_resmgr.agent.daemon_state import JudgedAdjustment
+from nri_resmgr.agent.daemon_state import IGNORED, JUDGED, JudgedAdjustment
 from nri_resmgr.agent.object_status import entries_in, may_write
 from nri_resmgr.agent.outrun import Outrun
 from nri_resmgr.values.documents import JsonObject
@@ -32,8 +32,10 @@ def patch_of(
         node: Name of the node.
     """
     present = entries_in(found.body.get("status")).get(node)
-    if judged.verdict == "ignored":
+    if judged.verdict == IGNORED:
         return None if present is None else {"status": {"nodes": {node: None}}}
+    if judged.verdict not in JUDGED:
+        return None  # of a daemon of another version: it may mean anything
     errors = dict(judged.errors)
     found_errors = present.get("errors") if isinstance(present, Mapping) else None
     if found_errors == errors:
