@@ -9,6 +9,7 @@ node's own `NodeResourceManager` has the rest.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from random import random
 
@@ -101,6 +102,21 @@ class AdjustmentReporter:
         if failure is not None:
             raise failure
         return pause
+
+    async def leave(self, found: Mapping[str, ApiObject]) -> None:
+        """Remove the node's entry in each: the cluster has no Node of this name.
+
+        Args:
+            found: The adjustments as they were seen last, by name.
+        """
+        patch: JsonObject = {"status": {"nodes": {self._node: None}}}
+        for one in found.values():
+            # Also where the watch has not brought what was written.
+            was_written = self._based_on.pop(one.uid, None) is not None
+            if was_written or self._node in entries_in(one.body.get("status")):
+                with contextlib.suppress(ObjectMissing, KindMissing):
+                    ref = Ref(ADJUSTMENTS, one.name, one.namespace)
+                    await self._api.merge_patch(ref, patch)
 
     async def _write(self, found: ApiObject, judged: JudgedAdjustment) -> float:
         patch = patch_of(found, judged, self._node)
