@@ -457,7 +457,9 @@ async def test_a_node_that_is_deleted_takes_its_entries_with_it(
 
         assert key not in cluster.server.objects
         assert cluster.entry("staticpolicies", f"node.{NODE}") == {}
-        shared = cluster.server.objects["config.nri/staticpolicies", NAMESPACE, "default"]
+        shared = cluster.server.objects[
+            "config.nri/staticpolicies", NAMESPACE, "default"
+        ]
         assert shared["status"]["nodes"] == {"other": other}
         mine = cluster.server.objects[KIND, NAMESPACE, "mine"]
         assert mine["status"]["nodes"] == entries_of(2)

@@ -39,8 +39,11 @@ LATER: Final[Agent] = (
     ("source: Later", "kind: StaticPolicy", "uid: 7", "more: a b c"),
     ("kind: AdjustmentList", "more: a b c", "node: node-a"),
     {
-        **{"version": "9.9", "node": "node-a", "contactSeconds": 1.5, "problem": ""},
-        **{"more": {"words": [1, None]}},
+        "version": "9.9",
+        "node": "node-a",
+        "contactSeconds": 1.5,
+        "problem": "",
+        "more": {"words": [1, None]},
     },
 )
 

@@ -13,7 +13,8 @@ pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
 
 OTHER: Final[dict[str, Any]] = {
     "other": {
-        **{"status": "Success", "generation": 1},
+        "status": "Success",
+        "generation": 1,
         "timestamp": "2026-01-02T03:04:05Z",
     }
 }
