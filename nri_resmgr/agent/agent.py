@@ -171,6 +171,7 @@ class Agent:
         self._events = PodEvents(options.node, f"nri-resmgr-{options.node}")
         file = self._spool.read(CONFIGURATION)
         self._config, self._digest = _config_of(file), file.digest if file else ""
+        self._left_out = ""  # as it was logged
         self._counters = AgentCounters()
         self._is_ready = False
         self._supervisor = Supervisor()
@@ -386,6 +387,7 @@ class Agent:
             str(self._watch.problems),
             str(self._adjustments.problems),
             str(self._slice.problems),
+            self._lacking_in_definitions(),
         )
         problem = "; ".join(one for one in problems if one)
         return {
@@ -394,6 +396,13 @@ class Agent:
             "contactSeconds": self._api.silent_seconds,
             "problem": shortened(problem, _LONGEST_PROBLEM),
         }
+
+    def _lacking_in_definitions(self) -> str:
+        found = self._api.left_out
+        if found and found != self._left_out:
+            log.warning("agent.fields-left-out", fields=found)
+        self._left_out = found
+        return found and f"definitions of the cluster lack {found}: update the CRDs"
 
     def _facts(self) -> Facts:
         return Facts(

@@ -82,12 +82,14 @@ async def test_an_object_is_applied_without_what_the_server_does_not_declare(
     async with ApiClient.open(access) as api:
         await api.apply(ref, BODY)
         await api.apply(ref, BODY)  # at once without it
+        lacking = api.left_out
         written = [json.loads(one.body)["status"] for one in server.requests]
         # Another reason is none to leave anything out.
         server.faults[:] = [always(code)]
         with pytest.raises(ApiError, match="no such luck"):
             await api.apply(ref, BODY)
 
+    assert lacking == "nodes status.cpus"
     assert ["cpus" in one for one in written] == [True, False, False]
     assert server.objects["/nodes", "", "a"]["status"]["mode"] == "x"
 

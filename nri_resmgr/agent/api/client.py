@@ -35,10 +35,7 @@ from nri_resmgr.agent.api.transport import Call, Transport
 from nri_resmgr.agent.api.undeclared import UndeclaredFields
 from nri_resmgr.agent.api.watch import MOST_BYTES_OF_A_PAGE
 from nri_resmgr.agent.api.watcher import Watcher
-from nri_resmgr.log import Logger
 from nri_resmgr.values.documents import JsonObject
-
-log = Logger(__name__)
 
 FIELD_MANAGER: Final = "nri-resmgr"
 _PAGE: Final = 250
@@ -92,6 +89,15 @@ class ApiClient:
     def requests(self) -> Mapping[tuple[str, str], int]:
         """Number of requests by verb and status, or `NO_ANSWER`."""
         return self._transport.requests
+
+    @property
+    def left_out(self) -> str:
+        """The fields that `apply` leaves out now, by resource; empty for none."""
+        return "; ".join(
+            f"{plural} {', '.join(sorted(found.paths))}"
+            for plural, found in sorted(self._undeclared.items())
+            if found.paths
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -182,11 +188,8 @@ class ApiClient:
             try:
                 return await self._write("patch", ref, known, _APPLY, query)
             except (ObjectRejected, ServerFailed) as error:
-                fields = undeclared.note(error.why, monotonic())
-                if not fields:
+                if not undeclared.note(error.why, monotonic()):
                     raise
-                kind, names = ref.resource.kind, sorted(fields)
-                log.warning("agent.fields-left-out", kind=kind, fields=names)
 
     async def merge_patch(self, ref: Ref, body: JsonObject) -> ApiObject:
         """Change the fields of *body* in an object that exists; ``None`` removes."""
