@@ -245,8 +245,8 @@ def test_a_first_entry_is_added_beside_none() -> None:
 
 
 def test_an_object_of_one_node_has_conditions_by_its_agent_only() -> None:
-    name, ready = "node.node-a", {"conditions": [{"type": "Ready"}]}
-    before, after = shared(name=name), shared("node-a", name=name, **ready)
+    name, ready = "node.node-a", [{"type": "Ready"}]
+    before, after = shared(name=name), shared("node-a", name=name, conditions=ready)
 
     assert refusals(before, after, STATUS, "node-a", DOCUMENTS) == []
     assert refusals(before, after, STATUS, "node-b", DOCUMENTS) != []

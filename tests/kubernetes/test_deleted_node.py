@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 import pytest
@@ -37,7 +38,7 @@ async def test_entries_of_a_deleted_node_are_removed_and_come_back_with_it(
         return str(found[0]["uid"])
 
     def patch(what: str, nodes: object, *flags: str) -> None:
-        body = f'{{"status": {{"nodes": {nodes}}}}}'.replace("'", '"')
+        body = json.dumps({"status": {"nodes": nodes}})
         node.kubectl("patch", *what.split(), "--type=merge", "-p", body, *flags)
 
     node.kubectl.apply(policy("default", "cpuset:3"), adjustment("mine", "web"))
@@ -68,3 +69,8 @@ async def test_entries_of_a_deleted_node_are_removed_and_come_back_with_it(
         await until(lambda: of_adjustment().keys() == {"other", node.name})
         after = node.kubectl.get("node", node.name)["metadata"]["uid"]
         assert (owner(), before != after) == (after, True)
+
+        # As the documentation has it, for a machine that was lost with its agent.
+        patch("staticpolicy default", {"other": None}, "--subresource=status")
+        patch("adjustment mine", {"other": None})
+        assert of_document().keys() == of_adjustment().keys() == {node.name}
