@@ -9,13 +9,14 @@ node's own `NodeResourceManager` has the rest.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from random import random
 
 from nri_resmgr.agent.adjustments import ADJUSTMENTS
 from nri_resmgr.agent.api import ApiClient, ApiError, ApiObject, Ref
 from nri_resmgr.agent.api.errors import Conflict, KindMissing, ObjectMissing
-from nri_resmgr.agent.daemon_state import JudgedAdjustment
+from nri_resmgr.agent.daemon_state import IGNORED, JUDGED, JudgedAdjustment
 from nri_resmgr.agent.object_status import entries_in, may_write
 from nri_resmgr.agent.outrun import Outrun
 from nri_resmgr.values.documents import JsonObject
@@ -32,8 +33,10 @@ def patch_of(
         node: Name of the node.
     """
     present = entries_in(found.body.get("status")).get(node)
-    if judged.verdict == "ignored":
+    if judged.verdict == IGNORED:
         return None if present is None else {"status": {"nodes": {node: None}}}
+    if judged.verdict not in JUDGED:
+        return None  # of a daemon of another version: it may mean anything
     errors = dict(judged.errors)
     found_errors = present.get("errors") if isinstance(present, Mapping) else None
     if found_errors == errors:
@@ -99,6 +102,21 @@ class AdjustmentReporter:
         if failure is not None:
             raise failure
         return pause
+
+    async def leave(self, found: Mapping[str, ApiObject]) -> None:
+        """Remove the node's entry in each: the cluster has no Node of this name.
+
+        Args:
+            found: The adjustments as they were seen last, by name.
+        """
+        patch: JsonObject = {"status": {"nodes": {self._node: None}}}
+        for one in found.values():
+            # Also where the watch has not brought what was written.
+            was_written = self._based_on.pop(one.uid, None) is not None
+            if was_written or self._node in entries_in(one.body.get("status")):
+                with contextlib.suppress(ObjectMissing, KindMissing):
+                    ref = Ref(ADJUSTMENTS, one.name, one.namespace)
+                    await self._api.merge_patch(ref, patch)
 
     async def _write(self, found: ApiObject, judged: JudgedAdjustment) -> float:
         patch = patch_of(found, judged, self._node)

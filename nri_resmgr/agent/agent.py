@@ -49,6 +49,7 @@ from nri_resmgr.agent.spool_folder import SpoolFolder
 from nri_resmgr.agent.startup_taint import StartupTaint
 from nri_resmgr.agent.topology_publisher import TopologyPublisher
 from nri_resmgr.agent.verdict import PENDING, Outcome, Verdict, verdict_of
+from nri_resmgr.agent.zones import Zones
 from nri_resmgr.app.background.supervisor import Part, Supervisor
 from nri_resmgr.app.metrics.text import Series, single
 from nri_resmgr.log import Logger
@@ -163,13 +164,14 @@ class Agent:
         self._topology = TopologyPublisher(
             api,
             options.node,
-            self._daemon.zones,
+            self._zones,
             owner=self._node_uid,
             changed=self._node_changed.set,
         )
         self._events = PodEvents(options.node, f"nri-resmgr-{options.node}")
         file = self._spool.read(CONFIGURATION)
         self._config, self._digest = _config_of(file), file.digest if file else ""
+        self._left_out = ""  # as it was logged
         self._counters = AgentCounters()
         self._is_ready = False
         self._supervisor = Supervisor()
@@ -349,6 +351,9 @@ class Agent:
 
         async def write(facts: Facts) -> float:
             judged, found = facts.adjustments, self._adjustments.found
+            if self._watch.is_node_gone:
+                await reporter.leave(found or {})
+                return 0.0
             if judged is None or found is None or self._daemon.verdicts is None:
                 return 0.0
             return await reporter.write(found, judged.objects)
@@ -363,7 +368,6 @@ class Agent:
         if self._daemon.verdicts is not None:
             self._counters.note(self._daemon.verdicts)
             self._judged = self._daemon.verdicts.adjustments or self._judged
-        self._adjustments_judged.set()
         self._claims_changed.set()
         self._slice_changed.set()
         self._capacity_changed.set()
@@ -383,6 +387,7 @@ class Agent:
             str(self._watch.problems),
             str(self._adjustments.problems),
             str(self._slice.problems),
+            self._lacking_in_definitions(),
         )
         problem = "; ".join(one for one in problems if one)
         return {
@@ -391,6 +396,13 @@ class Agent:
             "contactSeconds": self._api.silent_seconds,
             "problem": shortened(problem, _LONGEST_PROBLEM),
         }
+
+    def _lacking_in_definitions(self) -> str:
+        found = self._api.left_out
+        if found and found != self._left_out:
+            log.warning("agent.fields-left-out", fields=found)
+        self._left_out = found
+        return found and f"definitions of the cluster lack {found}: update the CRDs"
 
     def _facts(self) -> Facts:
         return Facts(
@@ -419,6 +431,8 @@ class Agent:
         reporter = NodeReporter(self._api, options.node)
 
         async def write(facts: Facts) -> float:
+            if self._watch.is_node_gone:
+                return 0.0  # the object goes with the Node
             return await reporter.write(facts, self._node_uid())
 
         what = "the status of the node"
@@ -432,10 +446,17 @@ class Agent:
         own_name = self._watch.own_name
         node = self._options.node
         reporter = ObjectReporter(self._api, node, own_name, source.resources)
+
+        async def write(facts: Facts) -> float:
+            if self._watch.is_node_gone:
+                await reporter.leave(facts.config)
+                return 0.0
+            return await reporter.write(facts)
+
         await keep_written(
             self._api,
             "the status of the configuration",
-            self._in_time(reporter.write),
+            self._in_time(write),
             self._object_changed,
         )
 
@@ -478,11 +499,17 @@ class Agent:
 
         return write_if_due
 
+    async def _zones(self) -> Zones | None:
+        """Return what the node can grant; None where nothing is to be published."""
+        # Without the Node the object would lose its owner, and stay for ever.
+        return None if self._watch.is_node_gone else await self._daemon.zones()
+
     def _changed(self) -> None:
         self._topology.note_change()
         self._serving_changed.set()
         self._node_changed.set()
         self._object_changed.set()
+        self._adjustments_judged.set()
 
     def _take_event(self, event: JsonObject) -> None:
         now = datetime.now(UTC).isoformat(timespec="microseconds")

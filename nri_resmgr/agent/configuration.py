@@ -104,6 +104,7 @@ class ConfigurationWatch:
 
     Attributes:
         node_object: The Node; None before it is read, or where it does not exist.
+        is_node_gone: Whether the cluster has none of its name, or none any more.
         problems: What cannot be watched now.
     """
 
@@ -123,6 +124,7 @@ class ConfigurationWatch:
         self._watching: dict[str, list[asyncio.Task[None]]] = {}
         self._labels_changed = asyncio.Event()
         self.node_object: ApiObject | None = None
+        self.is_node_gone = False
         self.problems = WatchProblems()
 
     @property
@@ -172,13 +174,16 @@ class ConfigurationWatch:
         def receive(news: News) -> None:
             match news:
                 case Changed(found):
-                    self.node_object = found
+                    self.node_object, self.is_node_gone = found, False
                     self._set_labels(found.labels)
                 case Removed():
-                    self.node_object = None
-                case Synced() if self._shared is None:
-                    log.warning("agent.no-node", node=self._scope.node)
-                    self._set_labels({})
+                    self.node_object, self.is_node_gone = None, True
+                    log.warning("agent.node-gone", node=self._scope.node)
+                case Synced() if self.node_object is None:
+                    self.is_node_gone = True
+                    if self._shared is None:
+                        log.warning("agent.no-node", node=self._scope.node)
+                        self._set_labels({})
             self.problems.note(str(target), news)
             self._changed()
 

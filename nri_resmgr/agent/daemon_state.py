@@ -6,9 +6,17 @@ one version of skew works in both directions.
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from nri_resmgr.values import CpuSet
+
+IGNORED: Final = "ignored"
+"""The verdict on an adjustment that is for other nodes."""
+
+JUDGED: Final = ("accepted", "rejected")
+"""Verdicts on an adjustment that is for the node. A later daemon may have others."""
 
 
 class Daemon(msgspec.Struct, frozen=True, rename="camel"):

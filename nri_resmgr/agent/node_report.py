@@ -16,7 +16,7 @@ from nri_resmgr.agent.conditions import (
     conditions_in,
     render_conditions,
 )
-from nri_resmgr.agent.daemon_state import DaemonState, JudgedAdjustments
+from nri_resmgr.agent.daemon_state import JUDGED, DaemonState, JudgedAdjustments
 from nri_resmgr.agent.publication import Publication
 from nri_resmgr.agent.verdict import Outcome, Verdict
 from nri_resmgr.values import CpuSet
@@ -175,7 +175,7 @@ def _adjusted(facts: Facts) -> Iterator[Condition]:
     """Yield the condition of adjustments, where any is for the node."""
     if (judged := facts.adjustments) is None:
         return
-    ours = [one.object.name for one in judged.objects if one.verdict != "ignored"]
+    ours = [one.object.name for one in judged.objects if one.verdict in JUDGED]
     if not ours and not judged.errors and not judged.problem:
         return
     kind = "AdjustmentsApplied"

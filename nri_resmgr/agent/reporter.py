@@ -135,6 +135,7 @@ class ObjectReporter:
         self._resources = {one.kind: one for one in resources}
         self._config: ConfigObject | None = None  # the one that has our entry
         self._settled: object = None
+        self._has_left = False
         self._outrun = Outrun()
         self._chance = chance
 
@@ -144,7 +145,7 @@ class ObjectReporter:
         Returns:
             Seconds until it is to be tried again, 0 if it is not.
         """
-        config = facts.config
+        config, self._has_left = facts.config, False
         if self._config is not None and not _is_same(self._config, config):
             await self._patch(self._config, patch_of(self._node, None))
             self._config, self._settled = None, None
@@ -168,6 +169,24 @@ class ObjectReporter:
         self._settled = settled
         self._outrun.reset()
         return 0.0
+
+    async def leave(self, config: ConfigObject | None) -> None:
+        """Remove the node's entry, once: the cluster has no Node of this name.
+
+        Args:
+            config: The object that configures the node.
+        """
+        config = self._config or config
+        if self._has_left or config is None or config.kind not in self._resources:
+            return
+        try:
+            found = await self._api.get(self._ref(config, ""))
+        except (ObjectMissing, KindMissing):
+            pass
+        else:
+            if self._node in entries_in(found.body.get("status")):
+                await self._patch(config, patch_of(self._node, None))
+        self._config, self._settled, self._has_left = None, None, True
 
     async def _has(
         self, config: ConfigObject, entry: JsonObject, verdict: Verdict

@@ -66,7 +66,12 @@ def verdict_of(judged: JudgedConfiguration | None, uid: str, digest: str) -> Ver
         return PENDING
     if judged.would_change is not None:
         return Verdict(Outcome.TRIED, _sentence_of(judged.would_change))
-    return Verdict(Outcome(judged.verdict), judged.why)
+    try:
+        return Verdict(Outcome(judged.verdict), judged.why)
+    except ValueError:
+        # Of a daemon of another version: it may mean anything.
+        why = f"the daemon's verdict {judged.verdict!r} is not known to this agent"
+        return Verdict(Outcome.PENDING, why)
 
 
 def _sentence_of(trial: Trial) -> str:

@@ -93,6 +93,11 @@ class DaemonConfiguration:
         )
         self._configuration = self.policy.configuration
         self.cluster = documents.cluster
+        first = self._configuration.document
+        is_new = first.source.is_external and not first.cached
+        if documents.cache is not None and is_new:
+            # The folder may be lost by the next start.
+            documents.cache.keep(first)
         if self.cluster is not None:
             adjustments = self.policy.specs.adjustments
             adjustments.begin(self.cluster.first_adjustments())

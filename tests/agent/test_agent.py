@@ -423,3 +423,69 @@ async def test_a_document_changed_during_an_outage_is_applied_after_it(
         await cluster.server.__aenter__()
         cluster.server.put(STATIC, policy(f"node.{NODE}", "cpuset:1"))
         await until(lambda: cluster.spooled() == f"node.{NODE}", within=60)
+
+
+async def test_a_node_that_is_deleted_takes_its_entries_with_it(
+    cluster: Cluster, access: Access
+) -> None:
+    def entry(kind: str, name: str) -> object:
+        body = cluster.server.objects[kind, NAMESPACE, name]
+        return body.get("status", {}).get("nodes", {}).get(NODE)
+
+    def has_entries() -> bool:
+        shared = entry("config.nri/staticpolicies", "default")
+        return shared is not None and entry(KIND, "mine") is not None
+
+    key = ("config.nri/noderesourcemanagers", "", NODE)
+    other = {"status": "Success", "generation": 1}
+    body = policy("default", "cpuset:3") | {"status": {"nodes": {"other": other}}}
+    cluster.server.kinds.add(KIND)
+    cluster.server.put(STATIC, body)
+    cluster.server.put(PATH, adjustment("mine", [NODE], entries=entries_of(2)))
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(has_entries, within=60)
+        cluster.server.remove(NODES, NODE)
+        # As Kubernetes does, which knows the owner.
+        cluster.server.remove("/apis/config.nri/v1alpha1/noderesourcemanagers", NODE)
+        await until(lambda: entry("config.nri/staticpolicies", "default") is None)
+        await until(lambda: entry(KIND, "mine") is None)
+        # What changes on it now is not reported.
+        cluster.server.put(STATIC, policy(f"node.{NODE}", "cpuset:1"))
+        await until(lambda: cluster.spooled() == f"node.{NODE}")
+        await asyncio.sleep(2.0)
+
+        assert key not in cluster.server.objects
+        assert cluster.entry("staticpolicies", f"node.{NODE}") == {}
+        shared = cluster.server.objects[
+            "config.nri/staticpolicies", NAMESPACE, "default"
+        ]
+        assert shared["status"]["nodes"] == {"other": other}
+        mine = cluster.server.objects[KIND, NAMESPACE, "mine"]
+        assert mine["status"]["nodes"] == entries_of(2)
+
+        found = cluster.server.put(NODES, {"metadata": {"name": NODE}})
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(lambda: cluster.entry("staticpolicies", f"node.{NODE}"))
+        (owner,) = cluster.server.objects[key]["metadata"]["ownerReferences"]
+        assert owner["uid"] == found["metadata"]["uid"]
+
+
+async def test_an_agent_of_a_node_that_the_cluster_has_not_reports_nothing(
+    cluster: Cluster, access: Access
+) -> None:
+    cluster.server.remove(NODES, NODE)
+    body = policy("default", "cpuset:3")
+    left = {"other": {"status": "Success"}, NODE: {"status": "Success"}}
+    cluster.server.put(STATIC, body | {"status": {"nodes": left}})
+    async with agent_of(cluster, access, RESOURCES):
+        await until(lambda: cluster.spooled() == "default")
+        await until(lambda: cluster.entry("staticpolicies", "default") == {})
+        await asyncio.sleep(2.0)
+        assert cluster.status() == {}
+        cluster.server.put(NODES, {"metadata": {"name": NODE}})
+        await until(lambda: cluster.condition("Ready")[0] == "True")
+        await until(
+            lambda: "generation" in cluster.entry("staticpolicies", "default"),
+            within=60,
+        )

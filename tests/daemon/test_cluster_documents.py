@@ -292,6 +292,23 @@ async def test_the_last_accepted_document_is_used_at_the_next_start(
     assert reserved(reset) == "1"
 
 
+async def test_a_document_that_the_start_found_is_used_without_the_folder_as_well(
+    tmp_path: Path, folder: Path
+) -> None:
+    state = StateDir.open(str(tmp_path / "state"))
+    hand_over_configuration(folder, document(2))
+    async with followed(begun(None, None, state, spool=folder)):
+        pass
+    hand_over_configuration(folder, document(3), generation=2)
+    async with followed(begun(None, None, state, spool=folder)):
+        pass
+    (folder / CONFIGURATION).unlink()
+
+    again = begun(None, None, state, spool=folder)
+
+    assert (reserved(again), status_of(again).cached) == ("3", True)
+
+
 async def test_a_reload_reads_the_folder_and_may_be_forced(folder: Path) -> None:
     hand_over_configuration(folder, document(1))
     configuration = begun(spool=folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Final, Self
@@ -16,6 +16,8 @@ from nri_resmgr.agent.api.errors import (
     ApiError,
     BadAnswer,
     KindMissing,
+    ObjectRejected,
+    ServerFailed,
     Unauthorized,
 )
 from nri_resmgr.agent.api.kinds import MissingKinds
@@ -30,6 +32,7 @@ from nri_resmgr.agent.api.objects import (
 from nri_resmgr.agent.api.queries import ask_page
 from nri_resmgr.agent.api.resources import Ref
 from nri_resmgr.agent.api.transport import Call, Transport
+from nri_resmgr.agent.api.undeclared import UndeclaredFields
 from nri_resmgr.agent.api.watch import MOST_BYTES_OF_A_PAGE
 from nri_resmgr.agent.api.watcher import Watcher
 from nri_resmgr.values.documents import JsonObject
@@ -45,8 +48,9 @@ class ApiClient:
     """Calls of the API server; an asynchronous context manager.
 
     Every method but `watch` is one request with a deadline of 30 s, and raises an
-    `ApiError`. A 401 leads to one more attempt with credentials that are read again;
-    nothing else is repeated. `ApiError.retry_after` has what the server asked for.
+    `ApiError`. A 401 leads to one more attempt with credentials that are read again,
+    and `apply` may leave fields out; nothing else is repeated. `ApiError.retry_after`
+    has what the server asked for.
 
     Args:
         transport: Sends the requests; `open` makes one.
@@ -62,6 +66,9 @@ class ApiClient:
         self._kinds = kinds or MissingKinds(transport)
         self.watches: list[Watcher] = []
         self.writes: Counter[tuple[str, bool]] = Counter()
+        self._undeclared: defaultdict[str, UndeclaredFields] = defaultdict(
+            UndeclaredFields
+        )
 
     @classmethod
     def open(cls, access: Access) -> Self:
@@ -82,6 +89,15 @@ class ApiClient:
     def requests(self) -> Mapping[tuple[str, str], int]:
         """Number of requests by verb and status, or `NO_ANSWER`."""
         return self._transport.requests
+
+    @property
+    def left_out(self) -> str:
+        """The fields that `apply` leaves out now, by resource; empty for none."""
+        return "; ".join(
+            f"{plural} {', '.join(sorted(found.paths))}"
+            for plural, found in sorted(self._undeclared.items())
+            if found.paths
+        )
 
     async def __aenter__(self) -> Self:
         return self
@@ -160,9 +176,20 @@ class ApiClient:
             body: The fields to own; ``apiVersion``, ``kind``, the name and the
                 namespace are added.
             force: Take fields that other managers own; otherwise `Conflict` is raised.
+
+        Fields that the server's definition of the kind lacks are left out: it may be of
+        another version.
         """
         query = {"force": "true"} if force else {}
-        return await self._write("patch", ref, _whole(ref, body), _APPLY, query)
+        whole = _whole(ref, body)
+        undeclared = self._undeclared[ref.resource.plural]
+        while True:
+            known = undeclared.without(whole, monotonic())
+            try:
+                return await self._write("patch", ref, known, _APPLY, query)
+            except (ObjectRejected, ServerFailed) as error:
+                if not undeclared.note(error.why, monotonic()):
+                    raise
 
     async def merge_patch(self, ref: Ref, body: JsonObject) -> ApiObject:
         """Change the fields of *body* in an object that exists; ``None`` removes."""
