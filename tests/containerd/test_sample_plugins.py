@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +13,11 @@ import pytest
 
 from tests.real_host.connected import connected
 from tests.real_host.containerd import Containerd
+from tests.real_host.containerd_config import Options
 from tests.real_host.cri import CallFailed
+from tests.real_host.namespaces import new_namespace
 from tests.real_host.patience import wait_until
+from tests.real_host.pod_network import install_pod_network
 from tests.real_host.pods import Container, PodSpec
 from tests.real_host.resources import MIB, Resources
 
@@ -212,6 +216,37 @@ def test_pods_are_logged(containerd: Containerd, tmp_path: Path) -> None:
         ("pod.stopped", "pod=default/late"),
         ("pod.removed", "pod=default/late"),
     ]
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("unshare", "nsenter", "ip"))),
+    reason="needs unshare(1), nsenter(1) and ip(8)",
+)
+def test_a_network_device_is_in_the_pod_until_it_stops(
+    new_containerd: Callable[[Options], Containerd], tmp_path: Path
+) -> None:
+    daemon = new_containerd(Options())
+    install_pod_network(daemon.layout)
+    daemon.start()
+    asks = {"netdevices.noderesource.dev": "[{name: fast, new_name: eth1}]"}
+    with new_namespace() as host:
+        host.add("fast")
+        before = host.devices()
+        flags = (daemon, "network-device-injector", tmp_path / "log")
+        with connected(*flags, within=host.enter):
+            pod = daemon.run_pod(PodSpec("web", own_network=True, annotations=asks))
+            container = pod.start("app", Resources.guaranteed(0.1))
+            inside = container.exec("ls", "/sys/class/net").split()
+            during = host.devices()
+            pod.remove()
+            after = host.devices()
+            with pytest.raises(CallFailed, match="default/on-host: has the host's"):
+                daemon.run_pod(PodSpec("on-host", annotations=asks))
+
+    assert (inside, during.keys()) == (["eth1", "lo"], before.keys() - {"fast"})
+    # containerd 1.7 ends the network before it reports that the pod stops, and with it
+    # the kernel deletes a virtual device.
+    assert after.keys() == (before.keys() if daemon.release >= (2, 0) else set())
 
 
 @pytest.mark.parametrize(
