@@ -92,7 +92,7 @@ async def test_a_pod_has_a_device_until_it_stops(node: Node, level: NriLevel) ->
         await runtime.stop_pod(pod.id)
 
     (device,) = inside.values()
-    assert (before.keys() - during.keys(), inside.keys()) == ({"fast"}, {"eth1"})
+    assert (set(before) - set(during), set(inside)) == ({"fast"}, {"eth1"})
     assert (device["mtu"], "UP" in device["flags"]) == (1400, True)
     addresses = [one for one in device["addr_info"] if one["family"] == "inet"]
     assert [(one["local"], one["prefixlen"]) for one in addresses] == [
@@ -112,7 +112,8 @@ async def test_a_pod_has_a_device_until_it_stops(node: Node, level: NriLevel) ->
 async def test_the_narrowest_and_newest_key_counts(node: Node) -> None:
     old, as_read = "netdevices.nri.containerd.io", "netdevice.noderesource.dev"
     keys = [old, as_read, KEY, f"{old}/pod", f"{as_read}/pod", f"{KEY}/pod"]
-    names, annotations = [], {}
+    names: list[str] = []
+    annotations: dict[str, str] = {}
     async with Runtime(node.folder) as runtime, node.injector(runtime):
         for number, key in enumerate(keys):
             annotations[key] = f"[{{name: fast, new_name: eth{number}}}]"
@@ -245,7 +246,7 @@ async def test_a_name_that_the_host_has_again_keeps_the_device_in_the_pod(
         node.host.ip("link", "add", "fast", "type", "veth")
         await runtime.stop_pod(pod.id)
 
-    assert (node.pod.devices().keys(), "slow" in node.host.devices()) == (
+    assert (set(node.pod.devices()), "slow" in node.host.devices()) == (
         {"fast"},
         True,
     )

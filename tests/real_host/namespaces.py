@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 
-_HOLDER = "echo made; exec sleep infinity"
+# To the end of its input, which comes at the latest with that of the tests' process.
+_HOLDER = "echo made; read -r _"
 
 
 @attrs.frozen
@@ -62,7 +63,8 @@ class Namespace:
 def new_namespace() -> Iterator[Namespace]:
     """Make a namespace."""
     command = ("unshare", "--net", "sh", "-c", _HOLDER)
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as holder:
         assert holder.stdout is not None
         try:
             assert holder.stdout.readline() == b"made\n"
