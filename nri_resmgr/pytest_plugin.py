@@ -1,4 +1,4 @@
-"""Fixtures of pytest for tests of NRI plugins: a runtime, and plugins that run at it.
+"""Fixtures of pytest for tests of NRI plugins: a runtime, plugins at it, recordings.
 
 pytest loads this module at each start in an environment that has nri-resmgr, whatever
 it tests. So the module is no part of `nri_resmgr.testing`, with which all of the wire
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 if TYPE_CHECKING:  # most test runs have no plugin of NRI
-    from nri_resmgr.testing import PluginRunner, Runtime
+    from nri_resmgr.testing import PluginRunner, Runtime, SessionReplayer
 
 # In its strict mode pytest-asyncio takes no others.
 try:
@@ -33,7 +33,7 @@ def _event_loop_plugin(request: pytest.FixtureRequest) -> None:
     """Fail where nothing runs the fixtures; pytest does not say what would."""
     if not any(map(request.config.pluginmanager.hasplugin, _RUN_FIXTURES)):
         pytest.fail(
-            "the fixtures runtime and running_plugin need pytest-asyncio: "
+            "the fixtures of nri-resmgr need pytest-asyncio: "
             "pip install pytest-asyncio",
             pytrace=False,
         )
@@ -63,3 +63,16 @@ async def running_plugin(runtime: Runtime) -> AsyncIterator[PluginRunner]:
 
     async with PluginRunner(runtime) as run:
         yield run
+
+
+@pytest.fixture
+def recording(
+    _event_loop_plugin: None, request: pytest.FixtureRequest, tmp_path: Path
+) -> SessionReplayer:
+    """Return a function that replays a recorded session with a plugin.
+
+    That is `await recording("session.jsonl", Hello())`, of a file beside the test.
+    """
+    from nri_resmgr.testing import SessionReplayer  # late: as above
+
+    return SessionReplayer(tmp_path, request.path.parent)

@@ -9,7 +9,7 @@ Paths are those of the host; a `Tree` maps them to where the host's root is moun
 * `speed_select`: reads and sets Intel Speed Select through its device.
 * `resctrl`: maintains RDT classes as groups of the resctrl file system.
 * `interrupts`, `irqbalance`, `scheduling`, `block_devices`, `hints`, `mounts`,
-  `pressure`, `kubelet`: one part of the host each.
+  `pressure`, `kubelet`, `links`: one part of the host each.
 * `state_dir`, `trust`: the daemon's state directory, and who may write to it.
 * `resource_files`: publishes allocated resources to containers.
 * `text_file`, `file_watch`: read and watch files that the user names.

@@ -5,8 +5,9 @@ launches plugins (`sessions`, `launch`), calls them for each event (`rounds`, `p
 `connection`), merges their replies as real runtimes do (`merge`) and applies the result
 to its pods and containers (`world`). `Misbehaviour` lets it break the rules.
 
-`containers` makes containers with requests and limits, and `running` runs plugins.
-`nri_resmgr.pytest_plugin` has fixtures of both.
+`containers` makes containers with requests and limits, `running` runs plugins, and
+`recording` replays what the logger recorded on a node. `nri_resmgr.pytest_plugin` has
+fixtures of these.
 
 Pods, containers, resources and adjustments are values of `nri_resmgr.stub`; recorded
 messages are those of `nri_proto`.
@@ -40,6 +41,11 @@ from nri_resmgr.testing.misbehaviour import (
     SessionStep,
 )
 from nri_resmgr.testing.profile import RuntimeOptions
+from nri_resmgr.testing.recording import (
+    BadSession,
+    ReplayedAnswer,
+    SessionReplayer,
+)
 from nri_resmgr.testing.running import (
     PluginEnded,
     PluginRunner,
@@ -54,6 +60,7 @@ __all__ = [
     "UNKNOWN_CONNECTION_FRAME",
     "UNKNOWN_FRAME_TYPE",
     "AdjustmentRejected",
+    "BadSession",
     "CreateResult",
     "DefaultValidator",
     "Failure",
@@ -67,10 +74,12 @@ __all__ = [
     "PluginRunner",
     "RecordedMessage",
     "RegistrationFailed",
+    "ReplayedAnswer",
     "Runtime",
     "RuntimeOptions",
     "RuntimeRefusal",
     "Sender",
+    "SessionReplayer",
     "SessionStep",
     "StartFailed",
     "UpdateDuringCreation",

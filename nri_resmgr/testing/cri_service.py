@@ -224,7 +224,7 @@ class CriService:
         pod = self.world.pods[container.pod_sandbox_id]
         async with self._events() as plugins:
             merge = await collect_changes(
-                plugins, pod, container, to_message(resources)
+                plugins, pod, container, to_message(resources), self.profile.level
             )
             others = [
                 item for item in merge.updates if item.container_id != container_id
@@ -304,7 +304,9 @@ class CriService:
         self, pod: nri_pb2.PodSandbox, container: nri_pb2.Container
     ) -> Sequence[nri_pb2.ContainerUpdate]:
         try:
-            merge = await collect_updates(tuple(self.roster.plugins), pod, container)
+            plugins = tuple(self.roster.plugins)
+            level = self.profile.level
+            merge = await collect_updates(plugins, pod, container, level)
         except RuntimeRefusal as refusal:
             self.ignored.append(refusal)
             return ()

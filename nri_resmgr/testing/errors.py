@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nri_proto import Code, nri_pb2
+from nri_proto import Code, NriLevel
+from nri_proto.levels import NEWEST
+from nri_resmgr.testing.subjects import subject
 
 
 class RuntimeRefusal(Exception):
@@ -26,15 +28,24 @@ class PluginRefused(RuntimeRefusal):
 
 @dataclass(eq=False)
 class FieldConflict(RuntimeRefusal):
-    """Two plugins, or one plugin twice, set the same field."""
+    """Two plugins, or one plugin twice, set the same field.
+
+    Attributes:
+        plugin: The second one.
+        owner: The first one.
+        field: Its number.
+        key: The key in the field; None for a field with one value.
+        level: The NRI release whose words the sentence has.
+    """
 
     plugin: str
     owner: str
     field: int
     key: str | None = None
+    level: NriLevel = NEWEST
 
     def __str__(self) -> str:
-        what = nri_pb2.Field.Name(self.field)
+        what = subject(self.field, self.level)
         if self.key is not None:
             what += f" {self.key}"
         return f'plugins "{self.plugin}" and "{self.owner}" both tried to set {what}'

@@ -72,13 +72,14 @@ async def collect_changes(
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
     resources: nri_pb2.LinuxResources,
+    level: NriLevel,
 ) -> UpdateMerge:
     """Let plugins change a requested update, where each sees earlier changes.
 
     Raises:
         RuntimeRefusal: A plugin failed, or plugins conflict.
     """
-    merge = UpdateMerge(Owners(), updating=container.id, requested=resources)
+    merge = UpdateMerge(Owners(level), updating=container.id, requested=resources)
     for plugin in plugins:
         request = nri_pb2.UpdateContainerRequest(
             pod=pod, container=container, linux_resources=merge.requested
@@ -94,13 +95,14 @@ async def collect_updates(
     plugins: Sequence[ConnectedPlugin],
     pod: nri_pb2.PodSandbox,
     container: nri_pb2.Container,
+    level: NriLevel,
 ) -> UpdateMerge:
     """Collect updates of other containers when one stops.
 
     Raises:
         RuntimeRefusal: A plugin failed, or plugins conflict.
     """
-    merge = UpdateMerge(Owners())
+    merge = UpdateMerge(Owners(level))
     for plugin in plugins:
         request = nri_pb2.StopContainerRequest(pod=pod, container=container)
         reply = await _call(plugin, Event.STOP_CONTAINER, request)

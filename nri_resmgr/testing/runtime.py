@@ -23,7 +23,9 @@ from nri_resmgr.testing.tape import RecordedMessage
 
 _SOCKET: Final = "nri.sock"
 _BACKLOG: Final = 128
-_DEFAULT_LEVEL: Final = NriLevel(0, 12, 1)
+DEFAULT_LEVEL: Final = NriLevel(0, 12, 1)
+"""The NRI release of a test runtime that names none."""
+
 _DEFAULTS: Final = RuntimeOptions()
 
 
@@ -49,7 +51,7 @@ class Runtime(CriService):
     def __init__(
         self,
         directory: Path,
-        level: NriLevel = _DEFAULT_LEVEL,
+        level: NriLevel = DEFAULT_LEVEL,
         name: str = "containerd",
         version: str | None = None,
         options: RuntimeOptions = _DEFAULTS,

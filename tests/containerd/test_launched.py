@@ -32,7 +32,7 @@ MACHINE = read_machine(HostTree("/"))
 # No container shares CPUs that isolcpus= names.
 ALL = MACHINE.online - MACHINE.isolated
 MANY = len(ALL) // 2
-POLICY = "91-resource-policy"  # its launcher
+POLICY = "92-resource-policy"  # its launcher
 
 # Blocks the event loop itself, as a plugin with a bug would.
 LATE_PLUGIN = """
@@ -82,6 +82,7 @@ def install_shipped(layout: Layout) -> None:
         "hook-injector": f"directories: [{layout.folder / 'hooks'}]\n",
         "memory-policy": "",
         "memory-qos": "",
+        "network-device-injector": "",
         "network-logger": "",
         "rdt": "",
         "sgx-epc": "",
@@ -185,14 +186,15 @@ def test_all_shipped_plugins_are_launched_side_by_side(launching: Containerd) ->
         "82-hook-injector",
         "83-memory-policy",
         "84-memory-qos",
-        "85-network-logger",
-        "86-rdt",
-        "87-sgx-epc",
-        "88-ulimit-adjuster",
-        "89-writable-cgroups",
-        "90-logger",
-        "91-resource-policy",
-        "92-template",
+        "85-network-device-injector",
+        "86-network-logger",
+        "87-rdt",
+        "88-sgx-epc",
+        "89-ulimit-adjuster",
+        "90-writable-cgroups",
+        "91-logger",
+        "92-resource-policy",
+        "93-template",
     }
 
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+import shutil
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from nri_resmgr.testing import SessionReplayer
 from tests.real_host.connected import connected
 from tests.real_host.containerd import Containerd
+from tests.real_host.containerd_config import Options
 from tests.real_host.cri import CallFailed
+from tests.real_host.namespaces import new_namespace
 from tests.real_host.patience import wait_until
+from tests.real_host.pod_network import install_pod_network
 from tests.real_host.pods import Container, PodSpec
 from tests.real_host.resources import MIB, Resources
+from tests.test_runtime.logged_session import Witness
 
 pytestmark = pytest.mark.containerd
 
@@ -32,6 +38,11 @@ CDI_RELEASE: Final = (2, 0)
 
 # Says that the host guards cgroups, whatever is true here.
 DELEGATED: Final = "31 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n"
+
+
+# Requests of a container and of the end of a pod.
+CREATION: Final = ("Create", "PostCreate", "Start", "PostStart")
+END: Final = ("StopPodSandbox", "RemoveContainer", "RemovePodSandbox")
 
 
 def start(daemon: Containerd, annotations: Mapping[str, str]) -> Container:
@@ -212,6 +223,63 @@ def test_pods_are_logged(containerd: Containerd, tmp_path: Path) -> None:
         ("pod.stopped", "pod=default/late"),
         ("pod.removed", "pod=default/late"),
     ]
+
+
+async def test_what_the_logger_records_is_replayed(
+    containerd: Containerd, tmp_path: Path
+) -> None:
+    file = tmp_path / "session.jsonl"
+    early = containerd.run_pod(PodSpec("early"))
+    early.start("app", Resources.guaranteed(0.1))
+    flags = ("--format", "json", "--log-file", str(file), "--log-level", "info")
+    with connected(containerd, "logger", tmp_path / "log", *flags):
+        start(containerd, {"a/b": "c"})
+        early.remove()
+    witness = Witness()
+
+    answers = await SessionReplayer(tmp_path, tmp_path)(file, witness)
+
+    assert [(one.request, one.pod and one.pod.name) for one in answers] == [
+        ("Synchronize", None),
+        ("RunPodSandbox", "web"),
+        *((f"{name}Container", "web") for name in CREATION),
+        *((name, "early") for name in ("StopContainer", *END)),
+    ]
+    (_, pods, containers), (_, pod), (_, _, container), *_ = witness.seen
+    assert [one.name for one in (*pods, *containers)] == ["early", "app"]
+    assert (pod.annotations["a/b"], container.name) == ("c", "app")
+    assert container.linux.cgroups_path
+
+
+@pytest.mark.skipif(
+    not all(map(shutil.which, ("unshare", "nsenter", "ip"))),
+    reason="needs unshare(1), nsenter(1) and ip(8)",
+)
+def test_a_network_device_is_in_the_pod_until_it_stops(
+    new_containerd: Callable[[Options], Containerd], tmp_path: Path
+) -> None:
+    daemon = new_containerd(Options())
+    install_pod_network(daemon.layout)
+    daemon.start()
+    asks = {"netdevices.noderesource.dev": "[{name: fast, new_name: eth1}]"}
+    with new_namespace() as host:
+        host.add("fast")
+        before = host.devices()
+        flags = (daemon, "network-device-injector", tmp_path / "log")
+        with connected(*flags, within=host.enter):
+            pod = daemon.run_pod(PodSpec("web", own_network=True, annotations=asks))
+            container = pod.start("app", Resources.guaranteed(0.1))
+            inside = container.exec("ls", "/sys/class/net").split()
+            during = host.devices()
+            pod.remove()
+            after = host.devices()
+            with pytest.raises(CallFailed, match="default/on-host: has the host's"):
+                daemon.run_pod(PodSpec("on-host", annotations=asks))
+
+    assert (inside, set(during)) == (["eth1", "lo"], set(before) - {"fast"})
+    # containerd 1.7 ends the network before it reports that the pod stops, and with it
+    # the kernel deletes a virtual device.
+    assert after.keys() == (before.keys() if daemon.release >= (2, 0) else set())
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ from nri_resmgr.scenario.replay import Replay
 from nri_resmgr.sdk.settings import Settings
 from nri_resmgr.spool import decode as decode_spool
 from nri_resmgr.spool import encode as encode_spool
+from nri_resmgr.testing.recording import parse_session
 from nri_resmgr.topology.document import from_document, to_document
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, ResmgrError
@@ -335,6 +336,9 @@ READERS: Final[Mapping[str, Reader]] = {
     "claims": Reader(parse_claims, lambda: (samples.CLAIMS,)),
     "variables of claims": Reader(_variables, lambda: samples.VARIABLES),
     "recording": Reader(_recording, lambda: ("".join(samples.recording()),)),
+    "recorded session": Reader(
+        lambda text: parse_session(text, "rec"), lambda: (samples.SESSION,)
+    ),
     "scenario": Reader(_scenario, samples.scenarios),
     "machine": Reader(_machine, lambda: (samples.machine_text(),)),
     "machine in words": Reader(parse_spec, lambda: samples.MACHINES),

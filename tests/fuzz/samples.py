@@ -255,6 +255,16 @@ CLAIMS: Final = (
     '"pod_uid": "u-1", "title": "shop/web/main", "claims": ["c-1"], "cpus": "4-7"}}}'
 )
 VARIABLES: Final = ("DRA_CPUSET_c-1=0-3,8", "A=1\nDRA_CPUSET_a=1\nDRA_CPUSET_b=2")
+SESSION: Final = "\n".join(
+    json.dumps({"from": "runtime", "request": request, "message": message})
+    for request, message in (
+        ("Configure", {"runtime_name": "containerd", "runtime_version": "2.0.0"}),
+        ("Synchronize", {"pods": [{"id": "p", "pid": 7}], "more": True}),
+        ("Synchronize", {"containers": [{"id": "c", "pod_sandbox_id": "p"}]}),
+        ("StateChange", {"event": "RUN_POD_SANDBOX", "pod": {"id": "q"}}),
+        ("CreateContainer", {"container": {"linux": {"resources": {"cpu": {}}}}}),
+    )
+)
 CACHED: Final = Document("kind: x\n", DocumentSource.RUNTIME)
 
 HEADS: Final = (

@@ -43,10 +43,18 @@ async def running(
         arguments: Its flags.
         log: A file for its standard error.
     """
+    command = (sys.executable, str(program), *arguments)
+    async with running_command(*command, log=log) as process:
+        yield process
+
+
+@asynccontextmanager
+async def running_command(
+    *command: str, log: Path | None = None
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run a plugin by all words of its command, as `running` does."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        program,
-        *arguments,
+        *command,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

@@ -15,7 +15,12 @@ from tests.real_host.patience import patience, wait_until
 
 @contextmanager
 def connected(
-    daemon: Containerd, plugin: str, log: Path, *flags: str, sessions: int = 1
+    daemon: Containerd,
+    plugin: str,
+    log: Path,
+    *flags: str,
+    sessions: int = 1,
+    within: tuple[str, ...] = (),
 ) -> Iterator[None]:
     """Run a plugin of the folder from its synchronization on; SIGTERM ends it.
 
@@ -25,10 +30,11 @@ def connected(
         log: Where its standard error goes.
         flags: Beside the socket.
         sessions: How many it has.
+        within: Words in front of its command.
     """
     socket = str(daemon.layout.nri_socket)
     program = str(shipped("plugins") / plugin)
-    command = (sys.executable, program, "--socket", socket, *flags)
+    command = (*within, sys.executable, program, "--socket", socket, *flags)
     with log.open("wb") as output:
         process = subprocess.Popen(command, stderr=output)
     try:

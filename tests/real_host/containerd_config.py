@@ -105,7 +105,7 @@ class Layout:
 
     @property
     def cni(self) -> Path:
-        """Stays empty: pods use the host's network. The daemon watches it."""
+        """Empty but in tests of networks; the daemon watches it."""
         return self.folder / "cni"
 
 
@@ -195,6 +195,7 @@ def _runtime(layout: Layout, options: Options) -> dict[str, object]:
         "restrict_oom_score_adj": options.restrict_oom_score_adj,
         "disable_apparmor": True,  # its loader may be missing
         "cdi_spec_dirs": [layout.folder / "cdi"],
+        "netns_mounts_under_state_dir": True,
     }
 
 

@@ -39,6 +39,7 @@ class PodSpec:
         overhead: What the pod itself needs, where the kubelet sends it.
         handler: Runtime handler; empty for the runtime's default.
         host_pids: Whether its containers see all processes of the machine.
+        own_network: Whether it has a network namespace; see `install_pod_network`.
         logs: Folder of its containers' logs; None for none.
     """
 
@@ -51,6 +52,7 @@ class PodSpec:
     overhead: Resources | None = None
     handler: str = ""
     host_pids: bool = False
+    own_network: bool = False
     logs: Path | None = None
 
 
@@ -245,8 +247,9 @@ def sandbox_config(spec: PodSpec, cgroup_root: str) -> pb.PodSandboxConfig:
         resources=spec.resources.message() if spec.resources else None,
         overhead=spec.overhead.message() if spec.overhead else None,
     )
-    # The host's network: there is no CNI plugin.
-    linux.security_context.namespace_options.network = pb.NODE
+    # There is no CNI plugin but in tests of networks.
+    network = pb.POD if spec.own_network else pb.NODE
+    linux.security_context.namespace_options.network = network
     if spec.host_pids:
         linux.security_context.namespace_options.pid = pb.NODE
     return pb.PodSandboxConfig(

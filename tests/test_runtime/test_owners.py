@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nri_proto import nri_pb2
+from nri_proto import NriLevel, nri_pb2
 from nri_resmgr.testing.errors import FieldConflict
 from nri_resmgr.testing.merge import Owners
 
@@ -34,6 +34,22 @@ def test_no_other_plugin_may_claim_a_cleared_field() -> None:
         owners.claim("c0", nri_pb2.Args, "20-b")
     assert str(conflict.value) == ('plugins "20-b" and "10-a" both tried to set Args')
     assert owners.message().owners["c0"].simple == {nri_pb2.Args: "-10-a"}
+
+
+@pytest.mark.parametrize(
+    ("level", "words"),
+    [
+        (NriLevel(0, 9, 1), "hugepage limit of size 2MB"),
+        (NriLevel(0, 10), "HugepageLimits 2MB"),
+    ],
+)
+def test_a_conflict_has_the_words_of_the_release(level: NriLevel, words: str) -> None:
+    owners = Owners(level)
+    owners.claim("c0", nri_pb2.HugepageLimits, "10-a", "2MB")
+
+    with pytest.raises(FieldConflict) as conflict:
+        owners.claim("c0", nri_pb2.HugepageLimits, "20-b", "2MB")
+    assert str(conflict.value).endswith(f'"20-b" and "10-a" both tried to set {words}')
 
 
 def test_containers_keys_and_fields_have_owners_of_their_own() -> None:

@@ -11,6 +11,8 @@ from typing import Final
 
 import pytest
 
+from nri_proto import NriLevel
+from tests.test_runtime.logged_session import record
 from tests.test_runtime.pytest_process import FIXTURES, ROOT, run_pytest
 
 pytestmark = pytest.mark.process
@@ -65,6 +67,20 @@ async def test_another_test_has_another_runtime(runtime, running_plugin):
     assert (runtime.plugins, runtime.containers) == (("10-plugin",), ())
 """
 
+REPLAYS: Final = """
+async def test_a_recording_beside_it(recording, runtime):
+    (start, created) = await recording("session.jsonl", Greeter(), config="ahoy")
+
+    assert (start.request, created.request) == ("Synchronize", "CreateContainer")
+    assert created.pod.name == "web"
+    assert created.adjustment == ContainerAdjustment().set_env("ahoy", "web")
+    assert runtime.containers == ()
+
+async def test_it_is_replayed_again(recording):
+    for _ in range(2):
+        assert len(await recording("session.jsonl", Greeter())) == 2
+"""
+
 OWN_LEVEL: Final = """
 @pytest.fixture
 async def runtime(tmp_path):
@@ -114,6 +130,15 @@ def test_a_test_gets_a_runtime_and_runs_plugins(mode: str, tmp_path: Path) -> No
     check(run_pytest(folder, *FIXTURES), 3)
 
 
+@pytest.mark.parametrize("mode", ["auto", "strict"])
+async def test_a_test_replays_a_recording(mode: str, tmp_path: Path) -> None:
+    mark = "pytestmark = pytest.mark.asyncio\n"
+    folder = written(tmp_path, PLUGIN + mark + REPLAYS, mode)
+    await record(folder, folder / "session.jsonl", NriLevel(0, 12))
+
+    check(run_pytest(folder, *FIXTURES), 2)
+
+
 def test_a_runtime_of_the_test_takes_the_place_of_ours(tmp_path: Path) -> None:
     folder = written(tmp_path, PLUGIN + OWN_LEVEL)
 
@@ -141,8 +166,7 @@ def test_without_pytest_asyncio_a_sentence_says_so(tmp_path: Path) -> None:
 
     (sentence,) = re.findall(r"(?m)^the fixtures .*$", done.stdout)
     assert sentence == (
-        "the fixtures runtime and running_plugin need pytest-asyncio: "
-        "pip install pytest-asyncio"
+        "the fixtures of nri-resmgr need pytest-asyncio: pip install pytest-asyncio"
     )
 
 
@@ -153,13 +177,13 @@ def entry_points() -> dict[str, str]:
     return found
 
 
-def test_the_package_declares_a_module_with_both_fixtures() -> None:
+def test_the_package_declares_a_module_with_the_fixtures() -> None:
     ((name, value),) = entry_points().items()
 
     module = EntryPoint(name, value, "pytest11").load()
 
     assert name == FIXTURES[1]
-    assert {"runtime", "running_plugin"} <= vars(module).keys()
+    assert {"runtime", "running_plugin", "recording"} <= vars(module).keys()
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ class CreationMerge:
         self.container = nri_pb2.Container()
         self.container.CopyFrom(container)
         self.adjustment = nri_pb2.ContainerAdjustment()
-        self.owners = Owners()
+        self.owners = Owners(level)
         self._level = level
         self._updates = UpdateMerge(self.owners, creating=container.id)
 

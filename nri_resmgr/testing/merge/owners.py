@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final, TypeAlias
 
-from nri_proto import nri_pb2
+from nri_proto import NriLevel, nri_pb2
+from nri_proto.levels import NEWEST
 from nri_resmgr.testing.errors import FieldConflict
 
 _CLEARED_BY: Final = "-"
@@ -18,9 +19,13 @@ class Owners:
 
     A field or key has one owner. Only the plugin that has cleared it may claim it
     again.
+
+    Args:
+        level: The NRI release whose words errors have.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, level: NriLevel = NEWEST) -> None:
+        self._level = level
         self._owners: dict[_Place, str] = {}
 
     def claim(
@@ -34,7 +39,8 @@ class Owners:
         place = (container_id, field, key)
         owner = self._owners.get(place)
         if owner is not None and owner != _CLEARED_BY + plugin:
-            raise FieldConflict(plugin, owner.removeprefix(_CLEARED_BY), field, key)
+            first = owner.removeprefix(_CLEARED_BY)
+            raise FieldConflict(plugin, first, field, key, self._level)
         self._owners[place] = plugin
 
     def clear(
