@@ -16,6 +16,8 @@ _MARK = r"^[^#]*\bpytest\.mark\.(?:{})\b"
 _HOST_ONLY = (
     # What is decided after an absence; one of resource_policy shows that it is written.
     "tests/containerd/test_away.py",
+    # Which services systemd runs depends on no kernel.
+    "tests/containerd/test_bound_kubelet.py",
     "tests/containerd/test_busy_node.py",
     "tests/containerd/test_enable_runtime.py",
     "tests/containerd/test_image_pod.py",
