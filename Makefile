@@ -15,8 +15,8 @@ MINUTES ?= 60
 # Test folders that `make check` ignores; it also leaves out tests by their markers.
 LONG   := containerd faults fuzz kubernetes qemu soak
 
-# Most tests wait for timers: four workers keep two CPUs busy. They run tests in the order
-# of tests/conftest.py, whatever the size of a group.
+# Most tests wait for timers: four workers keep two CPUs busy, also in `make check`. They
+# run tests in the order of tests/conftest.py, whatever the size of a group.
 WHOLE  := -p tests.gate.alone -p tests.gate.tested_versions \
           -n 4 --dist loadgroup --no-loadscope-reorder
 
@@ -68,7 +68,7 @@ test-bare: setup packages ## try HEAD on a bare machine made by debootstrap: SUI
 	  $(UBUNTU:%=--ubuntu %) $(SUITE) $${RUN:+"$$RUN"}
 
 check: setup lint types layers ## run the fast subset, without containerd, Kubernetes, QEMU or processes
-	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 2 --dist worksteal \
+	@HYPOTHESIS_PROFILE=quick $(BIN)/pytest -n 4 --dist worksteal \
 	  -m "not (containerd or kubernetes or qemu or process or slow)" $(LONG:%=--ignore=tests/%)
 
 lint: setup

@@ -15,7 +15,11 @@ import importlib, pkgutil, nri_proto, nri_resmgr, yaml
 from google.protobuf.internal import api_implementation
 
 # These need the extra "otel", and pytest.
-absent = {"nri_resmgr.daemon.tracing", "nri_resmgr.pytest_plugin"}
+absent = {
+    "nri_resmgr.daemon.metrics_export",
+    "nri_resmgr.daemon.tracing",
+    "nri_resmgr.pytest_plugin",
+}
 for package in (nri_proto, nri_resmgr):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if module.name not in absent:
