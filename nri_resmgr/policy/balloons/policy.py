@@ -435,6 +435,11 @@ class BalloonsPolicy(PolicyBase[State]):
 def _as_kept(
     found: BalloonPlacement, pin: Pin, spec: ContainerSpec
 ) -> BalloonPlacement:
-    """Replace the rule by `KEPT` for a container whose CPUs stay the same."""
-    same = pin.cpus and pin.cpus == spec.present.cpus
-    return replace(found, rule=Rule.KEPT) if same else found
+    """Replace the rule by `KEPT` for a container whose CPUs stay the same.
+
+    Not for one that fell back: it has less than it asks for, wherever it runs.
+    """
+    stays = pin.cpus and pin.cpus == spec.present.cpus
+    if not stays or found.rule is Rule.FELL_BACK:
+        return found
+    return replace(found, rule=Rule.KEPT)
