@@ -16,7 +16,7 @@ import nri_resmgr
 from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.values import CpuSet
-from tests.containerd.test_launched import POLICY, install, plugin_pids
+from tests.containerd.test_launched import install, plugin_pids
 from tests.real_host.cgroups import CpuShare
 from tests.real_host.containerd import Containerd, NotStarted
 from tests.real_host.containerd_config import Options
@@ -29,6 +29,8 @@ from tests.real_host.runs import own_name
 
 pytestmark = pytest.mark.containerd
 
+INDEX = 90
+POLICY = f"{INDEX}-resource-policy"  # its launcher
 PERCENT = 30
 PATIENCE = 60.0  # seconds: six times what a whole start takes there
 # A start takes 2.2 of the 5 s that the runtime allows: where other tests keep all CPUs
@@ -124,7 +126,7 @@ def test_a_launched_plugin_is_not_too_late(
     log.parent.mkdir()
     daemon.start()  # with all CPUs: images are to be there
     daemon.stop()
-    install(daemon.layout, "resource-policy", 91, STATIC)
+    install(daemon.layout, "resource-policy", INDEX, STATIC)
     never_compiled(daemon.layout.plugins / POLICY, source, log)
     # The first start builds for the text of Configure, the second one before it.
     for number in (1, 2):
