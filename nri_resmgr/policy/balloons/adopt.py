@@ -84,7 +84,7 @@ web[1] 2-3 a b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from msgspec.structs import replace
@@ -198,14 +198,21 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
     return replace(found, state=_with_memory((spec,), state, found.state, context))
 
 
-def _lost_some(balloon: Balloon, former: State, there: Container[str]) -> bool:
+def _lost_some(
+    balloon: Balloon, former: State, there: Mapping[str, ContainerSpec]
+) -> bool:
     """Return whether containers have gone since, and nothing was decided on the others.
 
     Then it shrinks now, as it would have at once. If it has shrunk before, the CPUs of
     the others say which are left.
     """
     known = former.balloons[balloon.name].members
-    return known == balloon.members and any(key not in there for key in known)
+    if known != balloon.members or all(key in there for key in known):
+        return False
+    asked = former.memberships
+    return all(
+        there[key].request == asked[key].request for key in known if key in there
+    )
 
 
 def _completed(old: State, state: State, occupied: CpuSet, context: Context) -> State:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
+import msgspec
 from msgspec.structs import replace
 
 from nri_resmgr.policy.advice import accepts, sentence
@@ -84,11 +85,35 @@ class StaticPoolsState(SimpleState, frozen=True):
     Attributes:
         places: By container id. Containers that keep their own CPUs have none, nor have
             running ones that could not get what they ask for.
-        former: CPUs of lists that containers had, while these are placed again.
+        former: The places that containers had, while these are placed again.
     """
 
     places: Mapping[str, ListPlace] = {}
-    former: Mapping[str, CpuSet] = {}
+    former: Mapping[str, ListPlace] = {}
+
+
+class _Held(msgspec.Struct, frozen=True):
+    """What a container had: in a former state, in force, or in its environment.
+
+    Attributes:
+        cpus: Those of each.
+        lists: The texts of its lists, which have more CPUs if some have come back.
+    """
+
+    cpus: tuple[CpuSet, ...]
+    lists: tuple[str, ...]
+
+    @classmethod
+    def of(cls, spec: ContainerSpec, earlier: CpuSet, former: ListPlace | None) -> Self:
+        """Return what a container had; its *former* place only if it did not move."""
+        cpus = earlier, _parsed(spec.pool_request.assigned)
+        if former is None or (former.is_pinned and former.cpus != earlier):
+            return cls(cpus, ())
+        return cls((*cpus, former.cpus), former.lists)
+
+    def has(self, one: CpuList) -> bool:
+        """Return whether it had a list."""
+        return one.text in self.lists or one.cpus <= CpuSet.union(self.cpus)
 
 
 class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
@@ -129,7 +154,7 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         specs: Sequence[ContainerSpec],  # noqa: ARG002 - lists do not change
     ) -> StaticPoolsState:
         """Return the state without containers, which remembers their lists."""
-        return StaticPoolsState(former=_cpus_of(state.places))
+        return StaticPoolsState(former=state.places)
 
     def updated(
         self, state: StaticPoolsState, spec: ContainerSpec
@@ -164,8 +189,8 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
             pool = self._asked_pool(spec)
         except PolicyError:
             return False
-        had = CpuSet.union(_had(emptied, spec, earlier))
-        return any(one.cpus <= had for one in pool.lists if one.cpus)
+        held = _Held.of(spec, earlier, emptied.former.get(spec.id))
+        return any(held.has(one) for one in pool.lists if one.cpus)
 
     def place(
         self, state: StaticPoolsState, spec: ContainerSpec, earlier: CpuSet
@@ -175,8 +200,8 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
             return Placed(state, Rule.PRESERVED)
         request = spec.pool_request
         pool = self._asked_pool(spec)
-        had = _had(state, spec, earlier)
-        lists = self._lists(state, spec, pool, CpuSet.union(had))
+        held = _Held.of(spec, earlier, state.former.get(spec.id))
+        lists = self._lists(state, spec, pool, held)
         place = ListPlace(
             pool.name,
             tuple(one.text for one in lists),
@@ -185,7 +210,7 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         )
         placed = replace(state, places={**state.places, spec.id: place})
         rule = Rule.POOL_ASKED if request.pool else Rule.NO_POOL_ASKED
-        if place.cpus in had:
+        if place.cpus in held.cpus:
             rule = Rule.KEPT
         return Placed(placed, rule, _detail(spec, pool, place))
 
@@ -321,9 +346,9 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         state: StaticPoolsState,
         spec: ContainerSpec,
         pool: StaticPool,
-        held: CpuSet,
+        held: _Held,
     ) -> tuple[CpuList, ...]:
-        """Choose lists; those of which it holds all CPUs come first.
+        """Choose lists; those that it had come first.
 
         Raises:
             PolicyError: There are too few, or the request has no meaning.
@@ -341,7 +366,7 @@ class StaticPoolsPolicy(SimplePolicy[StaticPoolsState]):
         else:
             # The sort is stable: the first one of those with equally many containers.
             free = sorted(there, key=lambda one: users[one.text])
-        free.sort(key=lambda one: not one.cpus <= held)
+        free.sort(key=lambda one: not held.has(one))
         if len(free) < count:
             raise ListsShort(
                 spec.title,
@@ -437,18 +462,6 @@ def _detail(spec: ContainerSpec, pool: StaticPool, place: ListPlace) -> str:
     if not place.is_pinned:
         found.append(f"not pinned to CPU {place.cpus}, as it asks")
     return "; ".join(found)
-
-
-def _had(
-    state: StaticPoolsState, spec: ContainerSpec, earlier: CpuSet
-) -> tuple[CpuSet, CpuSet, CpuSet]:
-    """Return what a container had: in a former state, in force, in its environment."""
-    former = state.former.get(spec.id, NO_CPUS)
-    return former, earlier, _parsed(spec.pool_request.assigned)
-
-
-def _cpus_of(places: Mapping[str, ListPlace]) -> dict[str, CpuSet]:
-    return {key: one.cpus for key, one in places.items()}
 
 
 def _parsed(assigned: str) -> CpuSet:
