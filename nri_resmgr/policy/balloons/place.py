@@ -27,6 +27,7 @@ from nri_resmgr.policy.balloons.errors import NoBalloonFits
 from nri_resmgr.policy.balloons.lifecycle import (
     create,
     deflate,
+    free_capacity,
     grow,
     has_room,
     inflate,
@@ -324,6 +325,13 @@ def _improved(
         search, decided = search_for(spec, left, context)
     except PolicyError:
         return None  # the type that its annotation names is gone
+    balloon = state.balloons[name]
+    # Those that it shared the CPUs with are gone, or ask for less.
+    same = balloon.type == search.kind.name and has_room(balloon, 0, state)
+    if same and free_capacity(balloon, state) >= 0:
+        membership = replace(state.memberships[spec.id], fell_back=False)
+        stays = state.without_member(spec.id).with_member(spec.id, membership)
+        return BalloonPlacement(stays, Rule.NOW_FITS, decided)
     if choice := choose_balloon(search):
         return BalloonPlacement(join(search, choice), Rule.NOW_FITS, decided)
     if placed := make_room(search, choose_balloon, join):
