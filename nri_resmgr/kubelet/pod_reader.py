@@ -62,7 +62,14 @@ def read_pod(data: bytes) -> KubeletPod | None:
         own = _resources(spec.resources) if spec.HasField("resources") else None
     except _TooLargeError:
         return None
-    return KubeletPod(meta.uid, meta.namespace, meta.name, tuple(containers), own)
+    return KubeletPod(
+        meta.uid,
+        meta.namespace,
+        meta.name,
+        tuple(containers),
+        own,
+        spec.priority if spec.HasField("priority") else None,
+    )
 
 
 class _TooLargeError(Exception):

@@ -6,6 +6,8 @@ import gc
 import tracemalloc
 from typing import Final
 
+import pytest
+
 from nri_resmgr.kubelet.pod_reader import read_pod
 from nri_resmgr.testing.kubelet.pods import container, pod
 
@@ -65,3 +67,25 @@ def test_nothing_of_an_environment_is_kept() -> None:
     assert found is not None
     assert list(found.containers[0].texts()) == ["web", "cpu", "1500m"]
     assert "hunter2" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("encoded_field", "priority"),
+    [
+        pytest.param("", None, id="none"),
+        pytest.param("c80100", 0, id="zero is one, too"),
+        pytest.param("c801e8afd6b907", 2_000_001_000, id="critical for the node"),
+        # As protobuf has it: ten bytes of two's complement.
+        pytest.param("c801f6ffffffffffffffff01", -10, id="negative"),
+    ],
+)
+def test_the_priority_is_the_field_25_of_the_specification(
+    encoded_field: str, priority: int | None
+) -> None:
+    made = pod("a", container("web"))
+    made.spec.MergeFromString(bytes.fromhex(encoded_field))
+
+    found = read_pod(made.SerializeToString())
+
+    assert found is not None
+    assert found.priority == priority
