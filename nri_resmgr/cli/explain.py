@@ -215,6 +215,8 @@ def _holdings(one: JsonObject, in_force: JsonObject | None) -> Iterator[str]:
     yield _line("source", f"{_source(one)}, {one['accuracy']}; QoS {one['qos']}")
     if found := _origins(one):
         yield _line("of which", found)
+    if priority := one["priority"]:
+        yield _line("priority", f"{priority['value']}, {priority['source']}")
     if one["pool"]:
         yield _line("pool", one["pool"])
 

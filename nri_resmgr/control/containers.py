@@ -9,7 +9,12 @@ from nri_resmgr.app.verification.verifier import Verification
 from nri_resmgr.control.daemon_view import DaemonView
 from nri_resmgr.control.delivery import delivery_of
 from nri_resmgr.control.times import time_text
-from nri_resmgr.policy.events import EXACT_ORIGINS, NO_PIN, ContainerSpec
+from nri_resmgr.policy.events import (
+    EXACT_ORIGINS,
+    NO_PIN,
+    ContainerSpec,
+    RequestOrigin,
+)
 from nri_resmgr.values import NO_CPUS
 from nri_resmgr.values.documents import JsonObject
 
@@ -55,12 +60,20 @@ def container_of(
         "source": spec.source.value,
         "adjustment": spec.adjusted.name if spec.adjusted else "",
         "ownSource": spec.own_source.value,
+        "priority": _priority(spec),
         "accuracy": "exact" if spec.source in EXACT_ORIGINS else "estimated",
         "created": time_text(spec.created),
         "started": time_text(spec.started),
         "delivery": delivery_of(spec.id, daemon),
         "verification": _verified(daemon.verification(), spec.id),
     }
+
+
+def _priority(spec: ContainerSpec) -> JsonObject | None:
+    if spec.priority is None:
+        return None
+    # No other source has it.
+    return {"value": spec.priority, "source": RequestOrigin.KUBELET.value}
 
 
 def verification_of(found: Verification | None) -> JsonObject | None:

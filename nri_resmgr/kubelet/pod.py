@@ -59,6 +59,7 @@ class KubeletPod(msgspec.Struct, frozen=True):
 
     Attributes:
         resources: Of the pod itself; None without any.
+        priority: Of the pod, as its class has it; None without one.
     """
 
     uid: str
@@ -66,6 +67,7 @@ class KubeletPod(msgspec.Struct, frozen=True):
     name: str
     containers: tuple[KubeletContainer, ...] = ()
     resources: Resources | None = None
+    priority: int | None = None
 
     @property
     def size(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeVar
 
 from google.protobuf.message import DecodeError
 
@@ -25,6 +25,8 @@ _SHARED: Final = 1024
 _NO_AMOUNTS: Final[Mapping[str, str]] = {}
 _NO_RESOURCES: Final = Resources()
 _ALWAYS: Final = "Always"
+
+_Kept = TypeVar("_Kept")
 
 
 def read_pod(data: bytes) -> KubeletPod | None:
@@ -62,7 +64,14 @@ def read_pod(data: bytes) -> KubeletPod | None:
         own = _resources(spec.resources) if spec.HasField("resources") else None
     except _TooLargeError:
         return None
-    return KubeletPod(meta.uid, meta.namespace, meta.name, tuple(containers), own)
+    return KubeletPod(
+        meta.uid,
+        _shared(meta.namespace),
+        meta.name,
+        tuple(containers),
+        own,
+        spec.priority if spec.HasField("priority") else None,
+    )
 
 
 class _TooLargeError(Exception):
@@ -74,15 +83,23 @@ def _container(
 ) -> KubeletContainer:
     if not _are_short((one.name,)):
         raise _TooLargeError
+    desired = _resources(one.resources)
+    allocated = _amounts(status.allocatedResources) if status else _NO_AMOUNTS
     is_known = status is not None and status.HasField("resources")
+    actual = _resources(status.resources) if status and is_known else None
     return KubeletContainer(
         name=_shared(one.name),
         is_init=is_init,
         is_sidecar=is_init and one.restartPolicy == _ALWAYS,
-        desired=_resources(one.resources),
-        allocated=(status and _amounts(status.allocatedResources)) or None,
-        actual=_resources(status.resources) if status and is_known else None,
+        desired=desired,
+        # All are the same but during a resize, so they are kept once.
+        allocated=_one_of(desired.requests, allocated) or None,
+        actual=_one_of(desired, actual),
     )
+
+
+def _one_of(kept: _Kept, found: _Kept) -> _Kept:
+    return kept if found == kept else found
 
 
 def _resources(found: pb.ResourceRequirements) -> Resources:

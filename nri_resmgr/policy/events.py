@@ -170,6 +170,8 @@ class ContainerSpec(StoredValue, frozen=True):
             policies.
         claims: The UIDs of the prepared claims whose CPUs it has.
         claimed: The CPUs of these claims.
+        priority: The priority of its pod (``spec.priority``), as the kubelet reports
+            it; None if unknown.
     """
 
     id: str
@@ -205,6 +207,7 @@ class ContainerSpec(StoredValue, frozen=True):
     adjusted: Adjusted | None = None
     claims: tuple[str, ...] = ()
     claimed: CpuSet = NO_CPUS
+    priority: int | None = None
 
     @property
     def origin(self) -> str:

@@ -30,7 +30,7 @@ class Requests(msgspec.Struct, frozen=True):
     """The amounts that a container asks for; 0 without a request, None without a limit.
 
     The memory request is 0 as well if unknown. Huge pages are listed by size, without
-    those of 0.
+    those of 0. The priority is that of the pod, None if unknown.
     """
 
     cpu: MilliCpus = MilliCpus(0)
@@ -40,6 +40,7 @@ class Requests(msgspec.Struct, frozen=True):
     hugepages: tuple[HugePages, ...] = ()
     extended: Mapping[str, int] = {}
     source: RequestOrigin = RequestOrigin.OCI
+    priority: int | None = None
 
 
 class CgroupValues(msgspec.Struct, frozen=True):

@@ -63,6 +63,8 @@ class LiveCertificate:
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.minimum_version = ssl.TLSVersion.TLSv1_2
         self.context.set_alpn_protocols(["http/1.1"])
+        # API servers resume no sessions, and tickets are one more message to a client.
+        self.context.num_tickets = 0
         self.validity: Validity | None = None
         self.why_not = "not looked at yet"
         self.changes = 0

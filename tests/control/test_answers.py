@@ -83,6 +83,7 @@ OWN = {
     "source": "oci",
     "adjustment": "",
     "ownSource": "oci",
+    "priority": None,
     "accuracy": "estimated",
     "created": "",
     "started": "",

@@ -29,7 +29,8 @@ CAPACITY = 64 << 30
 
 
 def web() -> core.Pod:
-    return pod("uid-1", container("web", {"cpu": "1m", "memory": "1Mi"}))
+    asked = {"cpu": "1m", "memory": "1Mi"}
+    return pod("uid-1", container("web", asked), priority=1_000_000)
 
 
 async def run(node: HostNode, one: core.Pod) -> None:
@@ -87,6 +88,8 @@ async def test_status_and_explain_show_where_amounts_are_from(tmp_path: Path) ->
             # grpclib would load it, which takes 3 MiB.
             assert "libssl" not in maps_of(process.pid)
             assert mistakes(asked.state, "State") == []
+            assert asked.state["containers"][0]["priority"] is None
+            assert "priority" not in await asked.explanation()
             text = render_status(asked.state)
             assert "kubelet        v1alpha1.Pods in use: 0 pods known" in text
             assert "requests       1 by oci (estimated)" in text
@@ -97,7 +100,10 @@ async def test_status_and_explain_show_where_amounts_are_from(tmp_path: Path) ->
             text = render_status(asked.state)
             assert "v1alpha1.Pods in use: 1 pod known" in text
             assert "requests       1 by kubelet (exact)" in text
-            assert "source   kubelet, exact" in await asked.explanation()
+            assert mistakes(asked.state, "State") == []
+            explanation = await asked.explanation()
+            assert "source   kubelet, exact" in explanation
+            assert "priority 1000000, kubelet" in explanation
 
             await server.stop()
             await asked.becomes("kubelet", problem="pods-api.sock: no such socket")
@@ -107,6 +113,7 @@ async def test_status_and_explain_show_where_amounts_are_from(tmp_path: Path) ->
             await asked.becomes("kubelet", problem="no such socket")
             (container,) = asked.state["containers"]
             assert container["request"]["cpu"] == 1
+            assert container["priority"] == {"value": 1_000_000, "source": "kubelet"}
 
             async with server:
                 await asked.becomes("kubelet")

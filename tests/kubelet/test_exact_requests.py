@@ -29,6 +29,7 @@ def hard_pod() -> core.Pod:
             {"memory": "8Gi", "vendor.com/gpu": "2"},
         ),
         container("db", {"cpu": "500m"}, {"cpu": "1500m"}),
+        priority=-10,
     )
 
 
@@ -76,6 +77,9 @@ async def test_amounts_are_exact_by_each_source(tmp_path: Path, source: str) -> 
         web, db, log = (node.spec(one, name) for name in ("web", "db", "log"))
         assert {web.source, db.source, log.source} == {origin}
         assert (db.request, db.limit) == (500, 1500)
+        # Neither the annotation nor a cgroup value has it.
+        known = -10 if origin is RequestOrigin.KUBELET else None
+        assert {web.priority, db.priority, log.priority} == {known}
         assert web.memory_limit == 8 * GIB
         if source != "oci":
             assert (web.request, web.memory_request) == (1, 1234567890)

@@ -6,8 +6,11 @@ import gc
 import tracemalloc
 from typing import Final
 
+import pytest
+
+from nri_resmgr.kubelet._gen import core_pb2 as core
 from nri_resmgr.kubelet.pod_reader import read_pod
-from nri_resmgr.testing.kubelet.pods import container, pod
+from nri_resmgr.testing.kubelet.pods import container, pod, status
 
 _CONTAINERS: Final = 10
 _RESOURCES: Final = 10
@@ -53,6 +56,41 @@ def test_equal_texts_are_one_object() -> None:
     assert all(a is b for a, b in zip(texts, others, strict=True))
 
 
+def test_amounts_that_no_resize_changes_are_kept_once() -> None:
+    asked, limits = {"cpu": "100m"}, {"memory": "1Gi"}
+    made = pod("a", container("web", asked, limits), namespace="shop")
+    made.status.containerStatuses.append(
+        status("web", asked, limits, allocated=made_requests(made))
+    )
+    found = read_pod(made.SerializeToString())
+    assert found is not None
+    (web,) = found.containers
+
+    assert web.allocated == {"cpu": "100m", "memory": "1Gi"}
+    assert web.allocated is web.desired.requests
+    assert web.actual is web.desired
+
+
+def made_requests(made: core.Pod) -> list[tuple[str, str]]:
+    """Return the requests of the only container, a memory request included."""
+    asked = made.spec.containers[0].resources.requests
+    return [(name, one.string) for name, one in asked.items()]
+
+
+def test_amounts_in_a_resize_are_apart() -> None:
+    made = pod("a", container("web", {"cpu": "300m"}))
+    made.status.containerStatuses.append(
+        status("web", {"cpu": "100m"}, allocated=[("cpu", "200m")])
+    )
+    found = read_pod(made.SerializeToString())
+    assert found is not None
+    (web,) = found.containers
+    assert web.actual is not None
+
+    amounts = (web.desired.requests, web.allocated, web.actual.requests)
+    assert amounts == ({"cpu": "300m"}, {"cpu": "200m"}, {"cpu": "100m"})
+
+
 def test_nothing_of_an_environment_is_kept() -> None:
     made = container("web", {"cpu": "1500m"})
     # A Container's field 7 is a variable: its name and value are the fields 1 and 2.
@@ -65,3 +103,25 @@ def test_nothing_of_an_environment_is_kept() -> None:
     assert found is not None
     assert list(found.containers[0].texts()) == ["web", "cpu", "1500m"]
     assert "hunter2" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("encoded_field", "priority"),
+    [
+        pytest.param("", None, id="none"),
+        pytest.param("c80100", 0, id="zero is one, too"),
+        pytest.param("c801e8afd6b907", 2_000_001_000, id="critical for the node"),
+        # As protobuf has it: ten bytes of two's complement.
+        pytest.param("c801f6ffffffffffffffff01", -10, id="negative"),
+    ],
+)
+def test_the_priority_is_the_field_25_of_the_specification(
+    encoded_field: str, priority: int | None
+) -> None:
+    made = pod("a", container("web"))
+    made.spec.MergeFromString(bytes.fromhex(encoded_field))
+
+    found = read_pod(made.SerializeToString())
+
+    assert found is not None
+    assert found.priority == priority

@@ -13,69 +13,24 @@ import random
 from functools import partial
 from pathlib import Path
 
-import attrs
-
-from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.kubelet._gen import core_pb2 as core
-from nri_resmgr.policy.events import (
-    ContainerSpec,
-    Created,
-    Event,
-    RequestOrigin,
-    Updated,
-)
-from nri_resmgr.testing.kubelet.pods import container, pod
+from nri_resmgr.policy.events import ContainerSpec, RequestOrigin
 from tests.kubelet.node import Node, running_node
+from tests.kubelet.race import AT_ONCE, Placements, knows, pods, run_late
 from tests.waiting import until
 
 PODS = 1000
-AT_ONCE = 20
 LAG = 0.5  # seconds
 # Known before their sandboxes, as with a real kubelet. The cache has room for few more
 # that no runtime has reported.
 EARLY = 200
 
 
-@attrs.define(eq=False)
-class Placements(DecisionObserver):
-    """The containers of all decisions about one container each, by id, in order."""
-
-    of: dict[str, list[ContainerSpec]] = attrs.Factory(dict)
-
-    def decided(self, event: Event, decision: PolicyDecision) -> None:  # noqa: ARG002 - what was asked
-        match event:
-            case Created(spec) | Updated(spec):
-                self.of.setdefault(spec.id, []).append(spec)
-
-
-def pods(chance: random.Random) -> list[core.Pod]:
-    """Pods whose memory requests, and whose 1m, no cgroup value has."""
-    return [
-        pod(
-            f"uid-{number}",
-            container(
-                "web",
-                {
-                    "cpu": chance.choice(("1m", "2m", "10m")),
-                    "memory": str(chance.randrange(1, 1 << 20)),
-                },
-                {"vendor.com/gpu": str(chance.randrange(1, 4))},
-            ),
-        )
-        for number in range(PODS)
-    ]
-
-
 async def make_known(node: Node, early: list[core.Pod]) -> None:
     """Have the cache know pods; a watch with too many events at once would end."""
     for count in range(AT_ONCE, len(early) + 1, AT_ONCE):
         node.service.put(*early[count - AT_ONCE : count])
-        known = f"{count} pods known"
-        await until(partial(_says, node, known))
-
-
-def _says(node: Node, details: str) -> bool:
-    return node.pods.details() == details
+        await until(partial(knows, node, count))
 
 
 async def live(
@@ -83,13 +38,11 @@ async def live(
 ) -> None:
     """Run pods one after the other; others than *early* ones become known meanwhile."""
     for one in mine:
-        if one.metadata.uid not in early:
-            if lag := chance.choice((0.0, chance.uniform(0.0, LAG))):
-                node.service.put_later(one, lag)
-            else:
-                node.service.put(one)
-                await asyncio.sleep(0)
-        await node.run(one)
+        if one.metadata.uid in early:
+            await node.run(one)
+        else:
+            lag = chance.choice((0.0, chance.uniform(0.0, LAG)))
+            await run_late(node, one, lag)
 
 
 def check_exact(spec: ContainerSpec, one: core.Pod) -> None:
@@ -115,7 +68,7 @@ async def test_pods_reported_late_by_the_kubelet_are_corrected(tmp_path: Path) -
     chance = random.Random(20)  # noqa: S311 - repeatable
     seen = Placements()
     async with running_node(tmp_path, "2s2n16c2t", observers=(seen,)) as node:
-        all_pods = pods(chance)
+        all_pods = pods(PODS, chance)
         early = all_pods[:: PODS // EARLY]
         await make_known(node, early)
         known = {one.metadata.uid for one in early}
@@ -124,7 +77,7 @@ async def test_pods_reported_late_by_the_kubelet_are_corrected(tmp_path: Path) -
             for at in range(AT_ONCE)
         ]
         await asyncio.gather(*lives)
-        await until(partial(_says, node, f"{PODS} pods known"), within=60)
+        await until(partial(knows, node, PODS), within=60)
         # Known is corrected: no wait is between the two.
         now = {one.metadata.uid: node.spec(one, "web") for one in all_pods}
 

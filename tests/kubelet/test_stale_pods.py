@@ -19,7 +19,7 @@ MIB = 1 << 20
 def form(cpu: str, memory: str, devices: str, *, is_guaranteed: bool) -> core.Pod:
     asked = {"cpu": cpu, "memory": memory}
     limits = {"vendor.com/gpu": devices} | (asked if is_guaranteed else {})
-    return pod("uid-1", container("web", asked, limits))
+    return pod("uid-1", container("web", asked, limits), priority=7)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,7 @@ async def test_an_old_form_is_put_right_exactly_when_the_new_one_comes(
         off = abs(first.memory_request - 1025 * MIB)
         assert off <= (0 if is_guaranteed else node.capacity // 1000)
         assert first.extended == {"vendor.com/gpu": 1}
+        assert first.priority == 7
         stale = [one for one in logs if one["event"] == "requests.stale"]
         assert [one["title"] for one in stale] == ["default/uid-1/web"]
 
@@ -58,6 +59,7 @@ async def test_an_old_form_is_put_right_exactly_when_the_new_one_comes(
         assert spec.source is RequestOrigin.KUBELET
         assert (spec.request, spec.memory_request) == (3000, 1025 * MIB)
         assert spec.extended == {"vendor.com/gpu": 2}
+        assert spec.priority == 7
         assert node.pinned(new, "web") == pinned
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -99,6 +100,12 @@ class WebhookClient:
         body = await self.reader.readexactly(int(headers.get("content-length", "0")))
         return Answered(int(first.split()[1]), headers, body)
 
+    def has_ticket(self) -> bool:
+        """Whether the webhook has sent a ticket, by which a session is resumed."""
+        transport: ssl.SSLObject = self.writer.get_extra_info("ssl_object")
+        assert transport.version() == "TLSv1.3"
+        return transport.session is not None and transport.session.has_ticket
+
     def serial(self) -> int:
         """Serial number of the certificate that the webhook shows."""
         transport: ssl.SSLObject = self.writer.get_extra_info("ssl_object")
@@ -124,9 +131,11 @@ class RunningWebhook:
     @asynccontextmanager
     async def client(self, *authorities: str) -> AsyncIterator[WebhookClient]:
         """Connect, trusting some CAs."""
-        context = ssl.create_default_context(cadata="".join(authorities))
         reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.port, ssl=context, server_hostname=NAME
+            "127.0.0.1",
+            self.port,
+            ssl=_trusting(authorities),
+            server_hostname=NAME,
         )
         try:
             yield WebhookClient(reader, writer)
@@ -146,6 +155,12 @@ class RunningWebhook:
     def log(self) -> str:
         """What it has logged."""
         return (self.folder / "log").read_text()
+
+
+@cache
+def _trusting(authorities: tuple[str, ...]) -> ssl.SSLContext:
+    # One for all connections, as an API server has it.
+    return ssl.create_default_context(cadata="".join(authorities))
 
 
 @contextmanager

@@ -66,6 +66,15 @@ async def test_a_connection_has_many_reviews(
             assert (await client.post(review(POD))).is_allowed
 
 
+async def test_a_handshake_sends_no_tickets(
+    webhook: RunningWebhook, pair: Pair
+) -> None:
+    async with webhook.client(pair.authority) as client:
+        # They would come before the answer.
+        assert (await client.post(review(POD))).is_allowed
+        assert not client.has_ticket()
+
+
 def drawn(count: int) -> list[Json]:
     """Draw pods; a law over them would have an event loop for each."""
     found: list[Json] = []

@@ -568,6 +568,7 @@ def _with_requests(spec: ContainerSpec, found: Requests) -> ContainerSpec:
         hugepages=found.hugepages,
         extended=found.extended,
         source=found.source,
+        priority=spec.priority if found.priority is None else found.priority,
     )
 
 

@@ -20,6 +20,7 @@ from nri_resmgr.policy.claims import PreparedClaim, cpus_of
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.pool_request import NO_POOL_REQUEST, PoolRequest
 from nri_resmgr.policy.preferences import NO_PREFERENCES, Preferences
+from nri_resmgr.policy.reconstruct import Requests
 from nri_resmgr.policy.requests import (
     qos_of_cgroup,
     qos_of_values,
@@ -146,6 +147,7 @@ def spec_of(
         pool_request=facts.pool_request,
         claims=tuple(one.claim.uid for one in facts.claims),
         claimed=cpus_of(facts.claims),
+        priority=_priority(asked, known),
     )
 
 
@@ -181,6 +183,7 @@ def expected_specs(pod: Pod, declared: DeclaredRequests) -> tuple[ContainerSpec,
             pod_tags=tags,
             source=asked.source,
             extended=asked.extended,
+            priority=asked.priority,
         )
         for name, asked in declared.lasting.items()
     )
@@ -233,6 +236,13 @@ def _title(pod: Pod, name: str) -> str:
 
 def _cgroup(container: Container) -> str:
     return container.linux.cgroups_path if container.linux else ""
+
+
+def _priority(asked: Requests, known: ContainerSpec | None) -> int | None:
+    # It does not change, and not every source has it.
+    if asked.priority is None and known is not None:
+        return known.priority
+    return asked.priority
 
 
 def _slot(container: Container) -> str:

@@ -187,9 +187,12 @@ class RequestSources:
             return plain
         wrong, requests = rejected
         self._report(pod, name, wrong)
-        # Extended resources have no cgroup values that could contradict.
+        # No cgroup values could contradict these two.
         return msgspec.structs.replace(
-            plain, extended=requests.extended, source=_stale(requests.source)
+            plain,
+            extended=requests.extended,
+            priority=requests.priority,
+            source=_stale(requests.source),
         )
 
     def corrections(self, pod: str) -> tuple[Pod, dict[str, Requests]] | None:
@@ -326,6 +329,7 @@ def _requests_in(known: ContainerSpec) -> Requests:
         hugepages=known.hugepages,
         extended=known.extended,
         source=known.own_source,
+        priority=known.priority,
     )
 
 

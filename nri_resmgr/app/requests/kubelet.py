@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from nri_resmgr.app.requests.amounts import Misplaced, read_requests, within_pod
 from nri_resmgr.app.requests.declared_requests import DeclaredRequests
 from nri_resmgr.kubelet.pod import KubeletContainer, KubeletPod, Resources
@@ -84,7 +86,10 @@ def requests_in(pod: KubeletPod) -> DeclaredRequests:
     first: dict[bool, dict[str, Requests]] = {False: {}, True: {}}
     resizing: dict[str, tuple[Requests, ...]] = {}
     for one in pod.containers:
-        claims = [within_pod(_requests(each, one.name), own) for each in _possible(one)]
+        claims = [
+            replace(within_pod(_requests(each, one.name), own), priority=pod.priority)
+            for each in _possible(one)
+        ]
         likely, *others = dict.fromkeys(map(_key, claims))
         by_key = {_key(each): each for each in claims}
         first[one.is_init][one.name] = by_key[likely]

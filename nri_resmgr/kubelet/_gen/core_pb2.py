@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"nri_resmgr/kubelet/_gen/core.proto\x12\x04\x63ore\"g\n\x03Pod\x12\"\n\x08metadata\x18\x01 \x01(\x0b\x32\x10.core.ObjectMeta\x12\x1b\n\x04spec\x18\x02 \x01(\x0b\x32\r.core.PodSpec\x12\x1f\n\x06status\x18\x03 \x01(\x0b\x32\x0f.core.PodStatus\":\n\nObjectMeta\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x05 \x01(\t\"\x86\x01\n\x07PodSpec\x12#\n\ncontainers\x18\x02 \x03(\x0b\x32\x0f.core.Container\x12\'\n\x0einitContainers\x18\x14 \x03(\x0b\x32\x0f.core.Container\x12-\n\tresources\x18( \x01(\x0b\x32\x1a.core.ResourceRequirements\"_\n\tContainer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\tresources\x18\x08 \x01(\x0b\x32\x1a.core.ResourceRequirements\x12\x15\n\rrestartPolicy\x18\x18 \x01(\t\"\x8a\x02\n\x14ResourceRequirements\x12\x36\n\x06limits\x18\x01 \x03(\x0b\x32&.core.ResourceRequirements.LimitsEntry\x12:\n\x08requests\x18\x02 \x03(\x0b\x32(.core.ResourceRequirements.RequestsEntry\x1a=\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x05value\x18\x02 \x01(\x0b\x32\x0e.core.Quantity:\x02\x38\x01\x1a?\n\rRequestsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x05value\x18\x02 \x01(\x0b\x32\x0e.core.Quantity:\x02\x38\x01\"\x1a\n\x08Quantity\x12\x0e\n\x06string\x18\x01 \x01(\t\"s\n\tPodStatus\x12\x30\n\x11\x63ontainerStatuses\x18\x08 \x03(\x0b\x32\x15.core.ContainerStatus\x12\x34\n\x15initContainerStatuses\x18\n \x03(\x0b\x32\x15.core.ContainerStatus\"\xe4\x01\n\x0f\x43ontainerStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12I\n\x12\x61llocatedResources\x18\n \x03(\x0b\x32-.core.ContainerStatus.AllocatedResourcesEntry\x12-\n\tresources\x18\x0b \x01(\x0b\x32\x1a.core.ResourceRequirements\x1aI\n\x17\x41llocatedResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x05value\x18\x02 \x01(\x0b\x32\x0e.core.Quantity:\x02\x38\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"nri_resmgr/kubelet/_gen/core.proto\x12\x04\x63ore\"g\n\x03Pod\x12\"\n\x08metadata\x18\x01 \x01(\x0b\x32\x10.core.ObjectMeta\x12\x1b\n\x04spec\x18\x02 \x01(\x0b\x32\r.core.PodSpec\x12\x1f\n\x06status\x18\x03 \x01(\x0b\x32\x0f.core.PodStatus\":\n\nObjectMeta\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x03 \x01(\t\x12\x0b\n\x03uid\x18\x05 \x01(\t\"\xaa\x01\n\x07PodSpec\x12#\n\ncontainers\x18\x02 \x03(\x0b\x32\x0f.core.Container\x12\'\n\x0einitContainers\x18\x14 \x03(\x0b\x32\x0f.core.Container\x12\x15\n\x08priority\x18\x19 \x01(\x05H\x00\x88\x01\x01\x12-\n\tresources\x18( \x01(\x0b\x32\x1a.core.ResourceRequirementsB\x0b\n\t_priority\"_\n\tContainer\x12\x0c\n\x04name\x18\x01 \x01(\t\x12-\n\tresources\x18\x08 \x01(\x0b\x32\x1a.core.ResourceRequirements\x12\x15\n\rrestartPolicy\x18\x18 \x01(\t\"\x8a\x02\n\x14ResourceRequirements\x12\x36\n\x06limits\x18\x01 \x03(\x0b\x32&.core.ResourceRequirements.LimitsEntry\x12:\n\x08requests\x18\x02 \x03(\x0b\x32(.core.ResourceRequirements.RequestsEntry\x1a=\n\x0bLimitsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x05value\x18\x02 \x01(\x0b\x32\x0e.core.Quantity:\x02\x38\x01\x1a?\n\rRequestsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x05value\x18\x02 \x01(\x0b\x32\x0e.core.Quantity:\x02\x38\x01\"\x1a\n\x08Quantity\x12\x0e\n\x06string\x18\x01 \x01(\t\"s\n\tPodStatus\x12\x30\n\x11\x63ontainerStatuses\x18\x08 \x03(\x0b\x32\x15.core.ContainerStatus\x12\x34\n\x15initContainerStatuses\x18\n \x03(\x0b\x32\x15.core.ContainerStatus\"\xe4\x01\n\x0f\x43ontainerStatus\x12\x0c\n\x04name\x18\x01 \x01(\t\x12I\n\x12\x61llocatedResources\x18\n \x03(\x0b\x32-.core.ContainerStatus.AllocatedResourcesEntry\x12-\n\tresources\x18\x0b \x01(\x0b\x32\x1a.core.ResourceRequirements\x1aI\n\x17\x41llocatedResourcesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x1d\n\x05value\x18\x02 \x01(\x0b\x32\x0e.core.Quantity:\x02\x38\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -42,21 +42,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OBJECTMETA']._serialized_start=149
   _globals['_OBJECTMETA']._serialized_end=207
   _globals['_PODSPEC']._serialized_start=210
-  _globals['_PODSPEC']._serialized_end=344
-  _globals['_CONTAINER']._serialized_start=346
-  _globals['_CONTAINER']._serialized_end=441
-  _globals['_RESOURCEREQUIREMENTS']._serialized_start=444
-  _globals['_RESOURCEREQUIREMENTS']._serialized_end=710
-  _globals['_RESOURCEREQUIREMENTS_LIMITSENTRY']._serialized_start=584
-  _globals['_RESOURCEREQUIREMENTS_LIMITSENTRY']._serialized_end=645
-  _globals['_RESOURCEREQUIREMENTS_REQUESTSENTRY']._serialized_start=647
-  _globals['_RESOURCEREQUIREMENTS_REQUESTSENTRY']._serialized_end=710
-  _globals['_QUANTITY']._serialized_start=712
-  _globals['_QUANTITY']._serialized_end=738
-  _globals['_PODSTATUS']._serialized_start=740
-  _globals['_PODSTATUS']._serialized_end=855
-  _globals['_CONTAINERSTATUS']._serialized_start=858
-  _globals['_CONTAINERSTATUS']._serialized_end=1086
-  _globals['_CONTAINERSTATUS_ALLOCATEDRESOURCESENTRY']._serialized_start=1013
-  _globals['_CONTAINERSTATUS_ALLOCATEDRESOURCESENTRY']._serialized_end=1086
+  _globals['_PODSPEC']._serialized_end=380
+  _globals['_CONTAINER']._serialized_start=382
+  _globals['_CONTAINER']._serialized_end=477
+  _globals['_RESOURCEREQUIREMENTS']._serialized_start=480
+  _globals['_RESOURCEREQUIREMENTS']._serialized_end=746
+  _globals['_RESOURCEREQUIREMENTS_LIMITSENTRY']._serialized_start=620
+  _globals['_RESOURCEREQUIREMENTS_LIMITSENTRY']._serialized_end=681
+  _globals['_RESOURCEREQUIREMENTS_REQUESTSENTRY']._serialized_start=683
+  _globals['_RESOURCEREQUIREMENTS_REQUESTSENTRY']._serialized_end=746
+  _globals['_QUANTITY']._serialized_start=748
+  _globals['_QUANTITY']._serialized_end=774
+  _globals['_PODSTATUS']._serialized_start=776
+  _globals['_PODSTATUS']._serialized_end=891
+  _globals['_CONTAINERSTATUS']._serialized_start=894
+  _globals['_CONTAINERSTATUS']._serialized_end=1122
+  _globals['_CONTAINERSTATUS_ALLOCATEDRESOURCESENTRY']._serialized_start=1049
+  _globals['_CONTAINERSTATUS_ALLOCATEDRESOURCESENTRY']._serialized_end=1122
 # @@protoc_insertion_point(module_scope)

@@ -147,13 +147,17 @@ class PodsService:
 
 
 def pod(
-    uid: str, *containers: core.Container, name: str = "", namespace: str = "default"
+    uid: str,
+    *containers: core.Container,
+    name: str = "",
+    namespace: str = "default",
+    priority: int | None = None,
 ) -> core.Pod:
     """Make a pod; those of *containers* with a restart policy are sidecars."""
     meta = core.ObjectMeta(name=name or uid, namespace=namespace, uid=uid)
     init = [one for one in containers if one.restartPolicy]
     regular = [one for one in containers if not one.restartPolicy]
-    spec = core.PodSpec(containers=regular, initContainers=init)
+    spec = core.PodSpec(containers=regular, initContainers=init, priority=priority)
     return core.Pod(metadata=meta, spec=spec)
 
 
