@@ -5,6 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+SITE   := $(VENV)/.ready-site
 GEN    := nri_proto/_gen
 CRI    := tests/real_host/_gen
 KUBELET := nri_resmgr/kubelet/_gen
@@ -33,6 +34,12 @@ $(READY): pyproject.toml tests/requirements.txt
 	@PYTHON=$(PYTHON) VENV=$(VENV) tests/real_host/make-venv.sh
 	@touch $@
 
+# The packages of the site are apart: `make run` is fast without them.
+$(SITE): $(READY) deploy/site/requirements.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes \
+	  --requirement deploy/site/requirements.txt
+	@touch $@
+
 setup: $(READY) ## make a virtual environment with all Python packages, as locked
 
 lock: ## lock the newest packages that pyproject.toml allows
@@ -47,7 +54,7 @@ run: setup ## register with the NRI socket of this machine, else run the demo
 run-containerd: setup packages ## run containerd, the plugin and two pods
 	@$(BIN)/python -m tests.real_host.showcase
 
-test: setup packages lint types layers proto-check ## run all checks and tests, including end to end
+test: setup $(SITE) packages lint types layers proto-check ## run all checks and tests, including end to end
 	@$(BIN)/pytest $(WHOLE)
 
 test-newest: setup packages ## run the tests, without QEMU, with the newest packages of today
@@ -75,7 +82,7 @@ lint: setup
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 
-types: setup
+types: setup $(SITE)
 	@$(BIN)/mypy
 	@for plugin in plugins/*/__main__.py; do $(BIN)/mypy $$plugin || exit 1; done
 
@@ -126,7 +133,7 @@ docs: crds ## regenerate what docs/ has of the code, and the schemas; build the 
 	@$(MAKE) --no-print-directory site
 
 # Not --quiet: MkDocs then counts no warning. The variable switches off an advertisement.
-site: setup ## build the documentation as a site in build/site, strictly
+site: setup $(SITE) ## build the documentation as a site in build/site, strictly
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict \
 	  --config-file deploy/site/mkdocs.yml
 	@echo "build/site is the documentation: $(BIN)/python -m http.server --directory build/site"

@@ -1,4 +1,4 @@
-"""Examples of laws that need more, or fewer, of them than others do."""
+"""Examples and steps of laws that need more, or fewer, of them than others do."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from hypothesis import settings
 
-__all__ = ["examples"]
+__all__ = ["examples", "steps"]
 
 # Fewer would not even try the ends of what is drawn.
 _FEWEST: Final = 3
@@ -19,3 +19,16 @@ def examples(factor: float) -> settings:
     """
     count = round(settings().max_examples * factor)
     return settings(max_examples=max(_FEWEST, count))
+
+
+def steps(count: int, factor: float = 1) -> settings:
+    """Return how a state machine is tried: with at most *count* steps in each example.
+
+    A number alone would hold for ``make check``, too, which takes fewer steps.
+
+    Args:
+        count: Steps, at most.
+        factor: As of `examples`.
+    """
+    most = min(count, settings().stateful_step_count)
+    return settings(examples(factor), stateful_step_count=most)

@@ -23,7 +23,7 @@ _RELEASE: Final = re.compile(r"([\w.-]+)==([^ ;\\]+)(?: ; ([^\\]+))?")
 _HASH: Final = re.compile(r" +--hash=sha256:(\w+)")
 _NEEDED_BY: Final = re.compile(r"    (?:# via|#  ) ([\w.-]+)")
 # Extras for those who develop and test, not for users.
-_NOT_USERS: Final = frozenset({"cel", "dev", "fuzz"})
+_NOT_USERS: Final = frozenset({"cel", "dev", "fuzz", "site"})
 
 
 @dataclass

@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 import pytest
-import yaml
 
 from nri_resmgr.app.annotations import Reading, read_preferences
 from nri_resmgr.classes.choice import ClassRequest
 from nri_resmgr.classes.irq.requests import IrqAffinity, IrqRequest
 from nri_resmgr.policy.affinity import Affinity, Expression
 from nri_resmgr.topology.hint_options import PathRule
+from tests.fast_yaml import read_yaml
 
 SAMPLES_FILE = Path(__file__).with_name("annotation_samples.yaml")
-SAMPLES = yaml.safe_load(SAMPLES_FILE.read_text())
+SAMPLES = read_yaml(SAMPLES_FILE)
 
 
 def plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from structlog.testing import capture_logs
 
-from nri_resmgr.app.classes.problems import ClassProblems
+from nri_resmgr.app.classes.problems import RETRY, ClassProblems
 from nri_resmgr.classes.choice import ClassChoice, Origin
 
 
@@ -37,6 +37,16 @@ def test_a_failure_is_logged_when_its_reason_changes_and_when_it_ends() -> None:
         ("classes.failed", "locked"),
         ("classes.recovered", None),
     ]
+
+
+def test_a_failed_operation_is_retried_within_ten_seconds() -> None:
+    problems = ClassProblems("rdt")
+    before = problems.period(30.0)
+    with capture_logs():
+        problems.fail("groups", "full")
+
+    assert (before, problems.period(30.0), problems.period(5.0)) == (30.0, RETRY, 5.0)
+    assert RETRY == 10.0
 
 
 def test_failures_of_removed_containers_are_discarded() -> None:

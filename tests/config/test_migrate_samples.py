@@ -15,6 +15,7 @@ from nri_resmgr.cli.main import main
 from nri_resmgr.config.migrate import convert_text
 from nri_resmgr.policies import read_config
 from nri_resmgr.values import InputError
+from tests.fast_yaml import read_yaml
 
 SAMPLES: Final = Path(__file__).parent / "migrate"
 NRI_PLUGINS: Final = Path(__file__).parent / "nri_plugins"
@@ -455,7 +456,7 @@ def mappings(document: Any, path: str = "$") -> Iterator[tuple[str, dict[str, An
 
 
 CRI_RM: Final = {
-    path.stem: yaml.safe_load(path.read_text())
+    path.stem: read_yaml(path)
     for path in SAMPLES.glob("*.yaml")
     if not path.stem.startswith(("kubelet", "configmap"))
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Writes the lock files: packages of development, and those of the image. Both have
+# Writes the lock files: packages of development, of the site and of the image. All have
 # hashes, serve Python 3.11 and later, and name no index.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -16,6 +16,8 @@ compile() {
 }
 
 compile --extra dev --output-file tests/requirements.txt pyproject.toml
+compile --extra site --constraint tests/requirements.txt \
+  --output-file deploy/site/requirements.txt pyproject.toml
 # The image's pip installs the others, and stays in its environment.
 echo pip | compile --extra kubelet --extra kubernetes --extra systemd \
   --constraint tests/requirements.txt --output-file deploy/image/requirements.txt \

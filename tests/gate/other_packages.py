@@ -25,6 +25,9 @@ from packaging.utils import canonicalize_name
 
 ROOT: Final = Path(__file__).parents[2]
 LOCK: Final = "tests/requirements.txt"
+SITE_LOCK: Final = "deploy/site/requirements.txt"
+# What tests need: their packages are in the locks above.
+TOOLS: Final = ("dev", "site")
 # The others are tools of development.
 _OF_USERS: Final = ("kubelet", "kubernetes", "otel", "systemd")
 _PIN: Final = re.compile(r"^([\w.-]+)==([^ ;\\]+)", re.MULTILINE)
@@ -63,7 +66,8 @@ def lowest_pins(project: Mapping[str, Any], lock: Mapping[str, str]) -> dict[str
 
     What these need in turn has no pin: the lock's may be too new for an old release.
     """
-    tools = map(Requirement, project["optional-dependencies"]["dev"])
+    extras = project["optional-dependencies"]
+    tools = map(Requirement, (one for name in TOOLS for one in extras[name]))
     names = [canonicalize_name(one.name) for one in tools]
     return {name: lock[name] for name in names} | floors(project)
 
@@ -85,7 +89,7 @@ def main() -> int:
     parser.add_argument("which", choices=("newest", "lowest"))
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    lock = locked((ROOT / LOCK).read_text())
+    lock = locked("".join((ROOT / path).read_text() for path in (LOCK, SITE_LOCK)))
     python = ROOT / "build" / f"venv-{options.which}" / "bin" / "python"
     pins: dict[str, str] = {}
     if options.which == "lowest":
@@ -95,7 +99,7 @@ def main() -> int:
         _install(python, pins)
     except subprocess.CalledProcessError as error:
         return error.returncode  # pip has said why
-    print(f"packages that are not as in {LOCK}:")
+    print(f"packages that are not as in {LOCK} and {SITE_LOCK}:")
     for line in differences(lock, _installed(python)):
         print(f"  {line}", flush=True)
     words = (python, "-m", "pytest", *options.arguments)
@@ -109,7 +113,7 @@ def _install(python: Path, pins: Mapping[str, str]) -> None:
     constraints = folder / "constraints.txt"
     constraints.write_text("".join(f"{name}=={pins[name]}\n" for name in pins))
     pip = (python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-    options = ("--constraint", constraints, "--editable", f"{ROOT}[dev]")
+    options = ("--constraint", constraints, "--editable", f"{ROOT}[{','.join(TOOLS)}]")
     subprocess.run((*pip, *options), check=True)
 
 

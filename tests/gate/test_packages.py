@@ -10,7 +10,16 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from tests.gate.other_packages import LOCK, ROOT, differences, floors, locked
+from tests.gate.other_packages import (
+    LOCK,
+    ROOT,
+    SITE_LOCK,
+    TOOLS,
+    differences,
+    floors,
+    locked,
+    lowest_pins,
+)
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())[
     "project"
@@ -19,6 +28,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OF_THE_IMAGE = ("kubelet", "kubernetes", "systemd")
 LOCKS = [
     pytest.param(LOCK, ("dev",), id="development"),
+    pytest.param(SITE_LOCK, ("site",), id="site"),
     pytest.param("deploy/image/requirements.txt", OF_THE_IMAGE, id="image"),
 ]
 
@@ -59,6 +69,30 @@ def test_the_image_has_releases_that_the_tests_have_run_with() -> None:
     image = locked((ROOT / "deploy/image/requirements.txt").read_text())
 
     assert differences(tested, image) == [f"pip none -> {image['pip']}"]
+
+
+def test_the_site_is_built_beside_the_packages_of_the_tests() -> None:
+    tested = locked((ROOT / LOCK).read_text())
+    site = locked((ROOT / SITE_LOCK).read_text())
+
+    added = {f"{name} none -> {site[name]}" for name in site.keys() - tested.keys()}
+    assert set(differences(tested, site)) == added
+    assert not {"mkdocs", "mkdocs-material"} & tested.keys()
+
+
+def test_the_tools_of_the_oldest_packages_are_the_locked_ones() -> None:
+    lock = {
+        **locked((ROOT / LOCK).read_text()),
+        **locked((ROOT / SITE_LOCK).read_text()),
+    }
+    pins = lowest_pins(PROJECT, lock)
+
+    tools = {
+        canonicalize_name(Requirement(one).name) for key in TOOLS for one in EXTRAS[key]
+    }
+    assert {*tools, *floors(PROJECT)} == pins.keys()
+    assert pins["mkdocs"] == lock["mkdocs"]
+    assert pins["pyyaml"] == "6.0.1"
 
 
 def test_users_may_have_as_old_a_release_as_is_tested() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import hypothesis.strategies as st
@@ -81,19 +82,31 @@ _SMALL: Final = Oddities(least=4, ordinary=CpuSet.parse("0-3"))
 _NAMED: Final = {"StaticPoolsPolicy": Oddities(least=8, ordinary=CpuSet.parse("0-7"))}
 
 
+# Made once: Hypothesis checks each strategy that it has not seen before, which takes
+# longer than to draw from it.
+_QOS: Final = st.sampled_from(QosClass)
+_WHOLE_CPUS: Final = st.sampled_from([1000, 2000, 3000, 5000])
+_CPUS: Final = _WHOLE_CPUS | st.sampled_from([500, 200, 1500, 2500])
+_MEMORY: Final = st.sampled_from([0, 0, 1, 3])
+_BALLOONS: Final = st.sampled_from(["", "", "a", "b"])
+_DYNAMIC_POOLS: Final = st.sampled_from(["", "db"])
+_STATIC_POOLS: Final = st.sampled_from(["", "x"])
+_NAMESPACES: Final = st.sampled_from(["default", "web"])
+
+
+@cache
 def machines_for(kind: str) -> st.SearchStrategy[tuple[str, ...]]:
     """Draw a machine for a kind's documents, and what it is after changes."""
     return odd_series(_NAMED.get(kind, _SMALL)) | st.sampled_from(_MACHINES)
 
 
+@cache
 @st.composite
 def amounts(draw: st.DrawFn, qos: QosClass) -> dict[str, Any]:
     """Draw what a container asks for."""
     if qos is QosClass.BEST_EFFORT:
         return {}
-    whole = st.sampled_from([1000, 2000, 3000, 5000])
-    request = MilliCpus(draw(whole | st.sampled_from([500, 200, 1500, 2500])))
-    memory = Bytes(draw(st.sampled_from([0, 0, 1, 3])) << 30)
+    request, memory = MilliCpus(draw(_CPUS)), Bytes(draw(_MEMORY) << 30)
     if qos is QosClass.GUARANTEED:
         limits = {"limit": request, "memory_limit": memory or None}
         return {"request": request, "memory_request": memory, **limits}
@@ -103,10 +116,10 @@ def amounts(draw: st.DrawFn, qos: QosClass) -> dict[str, Any]:
 @st.composite
 def containers(draw: st.DrawFn, number: int) -> ContainerSpec:
     """Draw a container, the *number*-th event; its pod has others perhaps."""
-    qos = draw(st.sampled_from(QosClass))
+    qos = draw(_QOS)
     preferences = Preferences(
-        balloon=draw(st.sampled_from(["", "", "a", "b"])),
-        dynamic_pool=draw(st.sampled_from(["", "db"])),
+        balloon=draw(_BALLOONS),
+        dynamic_pool=draw(_DYNAMIC_POOLS),
         pod_pool="p" if number % 8 < 4 else "",
     )
     return ContainerSpec(
@@ -114,11 +127,11 @@ def containers(draw: st.DrawFn, number: int) -> ContainerSpec:
         pod=f"p{number // 4}",
         name=f"n{number}",
         slot=f"n{number}",
-        namespace=draw(st.sampled_from(["default", "web"])),
+        namespace=draw(_NAMESPACES),
         qos=qos,
         created=number,
         preferences=preferences,
-        pool_request=PoolRequest(pool=draw(st.sampled_from(["", "x"]))),
+        pool_request=PoolRequest(pool=draw(_STATIC_POOLS)),
         **draw(amounts(qos)),
     )
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
 from nri_resmgr.policy.balloons.choose_balloon import choose_balloon
@@ -31,6 +30,7 @@ from nri_resmgr.policy.preferences import NO_PREFERENCES
 from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.values import CpuSet, PolicyError, QosClass
+from tests.examples import steps
 from tests.laws.balloons_draws import (
     CLASSES,
     OTHERS,
@@ -400,4 +400,4 @@ def _place(spec: ContainerSpec) -> tuple[str, str]:
 
 
 TestBalloonsPolicyNeverErrs = BalloonsPolicyNeverErrs.TestCase
-TestBalloonsPolicyNeverErrs.settings = settings(stateful_step_count=30, deadline=None)
+TestBalloonsPolicyNeverErrs.settings = steps(30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import settings
 from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
@@ -34,6 +33,7 @@ from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import TopologyAwareState
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, PolicyError, QosClass
+from tests.examples import steps
 from tests.laws.reborn import reborn
 from tests.topology.odd_machines import Oddities, odd_specs
 
@@ -254,7 +254,7 @@ class ClaimsKeepTheirCpus(RuleBasedStateMachine):
 
 
 TestClaimsKeepTheirCpus = ClaimsKeepTheirCpus.TestCase
-TestClaimsKeepTheirCpus.settings = settings(max_examples=200, stateful_step_count=30)
+TestClaimsKeepTheirCpus.settings = steps(30, 2)
 
 
 def test_a_device_that_is_not_there_is_refused_with_a_sentence() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import hypothesis.strategies as st
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.app.configuration.build import build_policy
@@ -33,6 +33,7 @@ from nri_resmgr.policy.events import (
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
+from tests.examples import steps
 from tests.laws.pinned_node import IDS, PinnedNode
 from tests.topology.odd_machines import Oddities, odd_series
 
@@ -259,7 +260,7 @@ class DynamicPoolsPolicyNeverErrs(PinnedNode):
 
 ONE: Final = 1000
 TestDynamicPoolsPolicyNeverErrs = DynamicPoolsPolicyNeverErrs.TestCase
-TestDynamicPoolsPolicyNeverErrs.settings = settings(stateful_step_count=25)
+TestDynamicPoolsPolicyNeverErrs.settings = steps(25)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from typing import Final
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from nri_resmgr.checkpoint.encode import Draft
@@ -33,6 +32,7 @@ from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.scheduling import SchedulingRules
 from nri_resmgr.values import MilliCpus, QosClass
 from nri_resmgr.values.scheduling import SchedulingClass
+from tests.examples import steps
 from tests.laws.policy_node import slots_won
 from tests.laws.reborn import reborn
 from tests.laws.test_policy_switch import PoliciesGiveWay
@@ -251,5 +251,5 @@ for _case in (
     TestPoolsAndBalloonsGiveWay,
     TestStaticPolicyGivesWay,
 ):
-    _case.settings = settings(stateful_step_count=20, deadline=None)
+    _case.settings = steps(20)
 del _case  # or pytest collects the last one twice

@@ -8,7 +8,7 @@ from typing import Final
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
 from nri_resmgr.policies import parse_config
@@ -25,6 +25,7 @@ from nri_resmgr.stub.model import (
 )
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
+from tests.examples import examples
 
 MACHINE: Final[Machine] = parse_spec("1s1n64c1t")
 CONFIG: Final = parse_config(document_of("TopologyAwarePolicy"))
@@ -152,7 +153,7 @@ def resize(
 
 
 @given(RESIZES)
-@settings(deadline=None, max_examples=60)
+@examples(0.6)
 def test_a_resized_pod_has_the_amounts_of_a_pod_created_so(pod: Resized) -> None:
     first, last = pod.stages[0], pod.stages[-1]
     plugin, sandbox = created(pod, first), pod_of(first)
@@ -170,7 +171,7 @@ def test_a_resized_pod_has_the_amounts_of_a_pod_created_so(pod: Resized) -> None
 
 
 @given(RESIZES)
-@settings(deadline=None, max_examples=60)
+@examples(0.6)
 def test_sums_are_conserved_on_the_way(pod: Resized) -> None:
     before = pod.stages[0]
     plugin, sandbox = created(pod, before), pod_of(before)

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.app.configuration.build import build_policy
@@ -24,6 +23,7 @@ from nri_resmgr.policy.podpools import PodpoolsPolicy, PodpoolsState
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, QosClass
+from tests.examples import steps
 from tests.laws.pinned_node import IDS, PinnedNode
 from tests.topology.odd_machines import Oddities, odd_specs
 
@@ -166,4 +166,4 @@ class PodpoolsPolicyNeverErrs(PinnedNode):
 
 
 TestPodpoolsPolicyNeverErrs = PodpoolsPolicyNeverErrs.TestCase
-TestPodpoolsPolicyNeverErrs.settings = settings(stateful_step_count=30, deadline=None)
+TestPodpoolsPolicyNeverErrs.settings = steps(30)

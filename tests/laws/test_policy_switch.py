@@ -8,7 +8,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.app.configuration.build import build_policy
@@ -19,6 +18,7 @@ from nri_resmgr.policy.events import ContainerSpec, Created, Stopped, Synchroniz
 from nri_resmgr.policy.static import StaticPolicy, StaticSettings
 from nri_resmgr.policy.static_plus import StaticPlusPolicy, StaticPlusSettings
 from nri_resmgr.values import CpuSet
+from tests.examples import steps
 from tests.laws import balloons_node, policy_node, topology_aware_node
 from tests.laws.balloons_draws import containers, documents
 from tests.laws.balloons_recount import (
@@ -211,4 +211,4 @@ class PoliciesGiveWay(policy_node.Node):
 
 
 TestPoliciesGiveWay = PoliciesGiveWay.TestCase
-TestPoliciesGiveWay.settings = settings(stateful_step_count=20, deadline=None)
+TestPoliciesGiveWay.settings = steps(20)

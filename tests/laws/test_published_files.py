@@ -9,7 +9,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from nri_resmgr.app.observers.observer import PolicyDecision
@@ -40,6 +39,7 @@ from nri_resmgr.values import (
     PolicyError,
     QosClass,
 )
+from tests.examples import steps
 
 MACHINE = parse_spec("1s2n4c1t isolated=6-7")
 TYPE = "{name: a, namespaces: [default], maxCPUs: 2, shareIdleCPUsInSame: numa}"
@@ -226,4 +226,4 @@ def pinning(policy: Any) -> Any:
 
 
 TestFilesFollow = FilesFollow.TestCase
-TestFilesFollow.settings = settings(stateful_step_count=20, deadline=None)
+TestFilesFollow.settings = steps(20)

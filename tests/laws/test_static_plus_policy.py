@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.static import OnFailure
 from nri_resmgr.policy.static_plus import StaticPlusPolicy, StaticPlusSettings
 from nri_resmgr.values import CpuSet
+from tests.examples import steps
 from tests.laws.pinned_node import IDS
 from tests.laws.test_static_policy import (
     MACHINES,
@@ -162,4 +162,4 @@ class StaticPlusPolicyNeverErrs(StaticPolicyNeverErrs):
 
 
 TestStaticPlusPolicyNeverErrs = StaticPlusPolicyNeverErrs.TestCase
-TestStaticPlusPolicyNeverErrs.settings = settings(stateful_step_count=30, deadline=None)
+TestStaticPlusPolicyNeverErrs.settings = steps(30)

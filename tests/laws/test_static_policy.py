@@ -8,7 +8,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.policy.decision import Decision
@@ -34,6 +33,7 @@ from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
+from tests.examples import steps
 from tests.laws.pinned_node import IDS, PinnedNode
 from tests.topology.odd_machines import odd_specs
 
@@ -377,4 +377,4 @@ def _shares(spec: ContainerSpec) -> bool:
 
 
 TestStaticPolicyNeverErrs = StaticPolicyNeverErrs.TestCase
-TestStaticPolicyNeverErrs.settings = settings(stateful_step_count=30, deadline=None)
+TestStaticPolicyNeverErrs.settings = steps(30)

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import initialize, invariant, rule
 
 from nri_resmgr.app.configuration.build import build_policy
@@ -27,6 +26,7 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.static_pools import StaticPoolsPolicy, StaticPoolsState
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, MilliCpus, NodeSet, PolicyError, QosClass
+from tests.examples import steps
 from tests.laws.pinned_node import IDS, PinnedNode
 from tests.topology.odd_machines import Oddities, odd_specs
 
@@ -304,6 +304,4 @@ class StaticPoolsPolicyNeverErrs(PinnedNode):
 
 
 TestStaticPoolsPolicyNeverErrs = StaticPoolsPolicyNeverErrs.TestCase
-TestStaticPoolsPolicyNeverErrs.settings = settings(
-    stateful_step_count=30, deadline=None
-)
+TestStaticPoolsPolicyNeverErrs.settings = steps(30)

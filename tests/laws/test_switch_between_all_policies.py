@@ -8,7 +8,7 @@ from typing import Final
 import hypothesis.strategies as st
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from nri_resmgr.app.observers.observer import PolicyDecision
 from nri_resmgr.app.plugin.engine import Engine
@@ -21,6 +21,7 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import NO_CPUS, CpuSet, MilliCpus, PolicyError, QosClass
+from tests.examples import examples
 from tests.topology.odd_machines import Oddities, odd_specs
 
 MACHINES: Final = (
@@ -138,7 +139,7 @@ def test_all_kinds_are_here() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), list(permutations(KINDS, 2)))
-@settings(max_examples=6)
+@examples(0.06)
 @given(machine=MACHINES, specs=containers())
 def test_containers_are_placed_by_the_next_policy_and_by_the_former_one(
     first: str, second: str, machine: Machine, specs: list[ContainerSpec]

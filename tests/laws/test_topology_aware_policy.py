@@ -7,7 +7,6 @@ from typing import Any
 
 import hypothesis.strategies as st
 import msgspec
-from hypothesis import settings
 from hypothesis.stateful import invariant, rule
 
 from nri_resmgr.policy.events import (
@@ -30,6 +29,7 @@ from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.place import find_place
 from nri_resmgr.policy.topology_aware.state import NodeView, TopologyAwareState
 from nri_resmgr.values import CpuSet, PolicyError, QosClass
+from tests.examples import steps
 from tests.laws.memory_recount import check_memory
 from tests.laws.topology_aware_draws import (
     AMOUNTS,
@@ -433,6 +433,4 @@ def _place(spec: ContainerSpec) -> tuple[str, str]:
 
 
 TestTopologyAwarePolicyNeverErrs = TopologyAwarePolicyNeverErrs.TestCase
-TestTopologyAwarePolicyNeverErrs.settings = settings(
-    stateful_step_count=30, deadline=None
-)
+TestTopologyAwarePolicyNeverErrs.settings = steps(30)

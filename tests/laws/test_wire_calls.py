@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import attrs
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -21,7 +20,7 @@ from nri_proto import (
     Method,
     Trunk,
 )
-from tests.examples import examples
+from tests.examples import steps
 from tests.wire.spelled import trunk_parts
 from tests.wire.streams import texts
 
@@ -157,4 +156,4 @@ class Session(RuleBasedStateMachine):
 
 
 TestSession = Session.TestCase
-TestSession.settings = settings(examples(0.6), stateful_step_count=40)
+TestSession.settings = steps(40, 0.6)

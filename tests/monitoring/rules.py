@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
+from tests.fast_yaml import read_yaml
 
 MONITORING: Final = Path(__file__).parents[2] / "deploy" / "monitoring"
 _RULE: Final = MONITORING / "alerts" / "prometheus-rule.yaml"
@@ -14,7 +14,7 @@ _RULE: Final = MONITORING / "alerts" / "prometheus-rule.yaml"
 
 def specification() -> dict[str, Any]:
     """Return what a Prometheus without the operator reads as a file of rules."""
-    spec: dict[str, Any] = yaml.safe_load(_RULE.read_text(encoding="utf-8"))["spec"]
+    spec: dict[str, Any] = read_yaml(_RULE)["spec"]
     return spec
 
 

@@ -11,13 +11,12 @@ from typing import Any, Final
 import pytest
 import yaml
 
+from tests.fast_yaml import read_yaml
 from tests.monitoring.programs import promtool
 from tests.monitoring.rules import ALERTS, MONITORING, specification
 
 ROOT: Final = MONITORING.parents[1]
-STORIES: Final = tuple(
-    yaml.safe_load((Path(__file__).parent / "stories.yaml").read_text(encoding="utf-8"))
-)
+STORIES: Final = tuple(read_yaml(Path(__file__).parent / "stories.yaml"))
 SEVERITIES: Final = {"critical", "warning"}
 
 

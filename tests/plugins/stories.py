@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import yaml
 from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.message import Message
 
@@ -37,6 +36,7 @@ from nri_resmgr.stub import Container, ContainerAdjustment, Pod
 from nri_resmgr.stub.convert import from_message, to_message
 from nri_resmgr.testing import CreateResult, Runtime, RuntimeRefusal, running_plugin
 from nri_resmgr.topology.synthetic import parse_spec
+from tests.fast_yaml import read_yaml
 from tests.plugins.programs import PLUGINS, running
 
 CASES: Final = Path(__file__).parent / "cases"
@@ -149,8 +149,7 @@ class Stories(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @classmethod
     def of(cls, plugin: str) -> Stories:
         """Read the stories of a plugin."""
-        text = (CASES / f"{plugin}.yaml").read_text()
-        return msgspec.convert(yaml.safe_load(text), cls)
+        return msgspec.convert(read_yaml(CASES / f"{plugin}.yaml"), cls)
 
     @property
     def levels(self) -> tuple[NriLevel, ...]:

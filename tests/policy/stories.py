@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import yaml
 
 from nri_resmgr.app.configuration.build import build_policy
 from nri_resmgr.config.syntax import parse_yaml
@@ -17,6 +16,7 @@ from nri_resmgr.scenario.read import KINDS, document_of, read_scenario
 from nri_resmgr.scenario.steps import Scenario, Step
 from nri_resmgr.topology import Machine
 from nri_resmgr.values import ResmgrError
+from tests.fast_yaml import read_yaml
 from tests.policy.direct import DirectNode
 from tests.policy.story_outcomes import WANTED, outcome_of, refusal_of
 
@@ -31,9 +31,6 @@ __all__ = [
 ]
 
 CASES: Final = Path(__file__).parent / "cases"
-
-# PyYAML's C part need not be there.
-_Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 # Beside what must come of them: what a step is for, and YAML's anchors.
 _REMARKS: Final = (
@@ -78,8 +75,7 @@ class Story:
         """Read the story of a file."""
         text, kind = path.read_text(encoding="utf-8"), KINDS[path.parent.name]
         scenario = read_scenario(parse_yaml(text), *WANTED, *_REMARKS, kind=kind)
-        # Read a second time, so fast: there are hundreds.
-        written = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
+        written = read_yaml(path)
         document = scenario.document or document_of(kind)
         rows = tuple(written["story"])
         return cls(scenario, document, rows)

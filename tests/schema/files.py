@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ EDITORS: Final = ROOT / "docs" / "schema" / "nri-resmgr.schema.json"
 _HEAD: Final = "# Generated from the readers of documents: make crds\n"
 
 
+@cache
 def generated() -> Mapping[Path, str]:
     """Return the text of each file."""
     found = {EDITORS: json_of(json_schema_of_all(sorted(BUILT_IN)))}

@@ -25,11 +25,13 @@ class ClassProblems:
         dropped: Number of containers without the class of their balloon type or QoS
             class.
         failures: Number of failed operations on the host.
+        retry: Seconds until what has failed is tried again, at most.
     """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.dropped = self.failures = 0
+        self.retry = RETRY
         self._present: dict[str, str] = {}
         self._fault = ""
         self._logged: Counter[ClassChoice] = Counter()
@@ -43,7 +45,7 @@ class ClassProblems:
 
     def period(self, usual: float) -> float:
         """Return the seconds until the next comparison: it repeats what has failed."""
-        return min(usual, RETRY) if self.present else usual
+        return min(usual, self.retry) if self.present else usual
 
     def drop(self, choice: ClassChoice, title: str, why: str) -> None:
         """Count a container without its class, which no annotation asks for."""

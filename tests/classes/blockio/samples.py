@@ -6,8 +6,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nri_resmgr.classes.blockio import (
     BlockDevice,
     BlockIoClass,
@@ -20,6 +18,7 @@ from nri_resmgr.classes.blockio import (
 )
 from nri_resmgr.config.blockio import read_block_io_classes
 from nri_resmgr.config.table import Table
+from tests.fast_yaml import read_yaml
 
 CASES = Path(__file__).parent / "cases"
 
@@ -56,7 +55,7 @@ def cases(*names: str) -> list[tuple[str, dict[str, Any]]]:
     return [
         (f"{name}: {case['name']}", case)
         for name in names
-        for case in yaml.safe_load((CASES / f"{name}.yaml").read_text())
+        for case in read_yaml(CASES / f"{name}.yaml")
     ]
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import attrs
-import yaml
 
 from nri_resmgr.classes.rdt.capabilities import (
     AMD_MAXIMUM,
@@ -23,6 +22,7 @@ from nri_resmgr.classes.rdt.plan import Plan, plan_of
 from nri_resmgr.classes.rdt.settings import ROOT_CLASS, RdtConfig
 from nri_resmgr.config.rdt import read_rdt_document
 from nri_resmgr.values import CpuSet, ResmgrError
+from tests.fast_yaml import read_yaml
 
 CASES: Final = Path(__file__).parent.parent / "rdt_cases"
 
@@ -86,7 +86,7 @@ def machine_of(row: dict[str, Any]) -> Capabilities:
 def cases() -> Iterator[Case]:
     """Read all cases of all files."""
     for path in sorted(CASES.glob("*.yaml")):
-        document = yaml.safe_load(path.read_text())
+        document = read_yaml(path)
         for row in document["cases"]:
             machine = row.get("machine", document["machine"])
             yield Case(f"{path.stem}: {row['case']}", row, machine)

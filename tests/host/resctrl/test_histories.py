@@ -8,7 +8,6 @@ from collections.abc import Mapping
 
 import msgspec
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,6 +22,7 @@ from nri_resmgr.host.resctrl import ResctrlOptions
 from nri_resmgr.host.resctrl.errors import TooManyGroups
 from nri_resmgr.testing.resctrl import Hardware, Killed, Throttle, Ways
 from nri_resmgr.values import HostError
+from tests.examples import steps
 from tests.host.resctrl.kept import World
 
 pytestmark = pytest.mark.slow
@@ -227,7 +227,5 @@ class Histories(RuleBasedStateMachine):
         return {name: {**base[name], **named.get(name, {})} for name in base}
 
 
-Histories.TestCase.settings = settings(
-    max_examples=30, stateful_step_count=20, deadline=None
-)
+Histories.TestCase.settings = steps(20, 0.3)
 TestHistories = Histories.TestCase
