@@ -63,9 +63,7 @@ def test_a_program_that_does_not_run_is_named(assets: Path) -> None:
         programs()
 
 
-def test_only_tests_of_the_kubelet_need_one(
-    kubernetes: Programs, assets: Path
-) -> None:
+def test_only_tests_of_the_kubelet_need_one(kubernetes: Programs, assets: Path) -> None:
     for path in (kubernetes.api_server, kubernetes.etcd, kubernetes.kubectl):
         (assets / path.name).symlink_to(path)
 
