@@ -203,7 +203,7 @@ def _agents(folder: Path, kubeconfig: Path, count: int) -> Iterator[None]:
     command = (sys.executable, "-m", "tests.benchmarks.simulated_agents")
     processes = []
     try:
-        for first in range(PROCESSES):
+        for first in range(min(PROCESSES, count)):
             numbers = [str(number) for number in range(first, count, PROCESSES)]
             places = ("--folder", folder, "--kubeconfig", kubeconfig)
             with (folder / f"agents-{first}.log").open("wb") as log:
