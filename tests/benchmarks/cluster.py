@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -48,11 +48,14 @@ class Usage:
         api_server: Seconds of a CPU.
         etcd: The same.
         resident: Memory of the API server, MiB.
+        conflicts: Writes that the API server has answered with a conflict, since its
+            start.
     """
 
     api_server: float
     etcd: float
     resident: float
+    conflicts: int
 
 
 @attrs.frozen(eq=False)
@@ -87,20 +90,28 @@ class Cluster:
         """Return what the servers have used so far."""
         pids = self.control_plane.pids
         server = pids["kube-apiserver"]
-        return Usage(cpu_seconds(server), cpu_seconds(pids["etcd"]), resident(server))
+        return Usage(
+            cpu_seconds(server),
+            cpu_seconds(pids["etcd"]),
+            resident(server),
+            self._sum("apiserver_request_total", lambda it: 'code="409"' in it),
+        )
 
     def open_watches(self) -> int:
         """Return the number of watches of our kinds that are open now.
 
         A watch of a Node by its name is not counted by Kubernetes 1.20.
         """
+        return self._sum("apiserver_longrunning", _is_own_watch)
+
+    def _sum(self, metric: str, is_meant: Callable[[str], bool]) -> int:
         found = self.control_plane.ask("GET", "/metrics").body
         rows = [
             line.rpartition(" ")
             for line in str(found).splitlines()
-            if line.startswith("apiserver_longrunning")
+            if line.startswith(metric)
         ]
-        return sum(int(count) for labels, _, count in rows if _is_own_watch(labels))
+        return sum(int(count) for labels, _, count in rows if is_meant(labels))
 
     def arrivals(self, begin: int = 0) -> Iterator[Arrival]:
         """Return what the agents have asked for.

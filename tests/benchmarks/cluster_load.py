@@ -2,9 +2,9 @@
 
 The agents are the product's own, many in a process, each with the name of a node of its
 own; see `simulated_agents`. They are started, left alone, have the object `default`
-changed for all of them, report containers that come and go, and lose the API server for
-a while. Requests are those of the API server's audit log. The agents take CPUs of the
-same machine.
+changed for all of them, get an adjustment for all, report containers that come and go,
+and lose the API server for a while. Requests are those of the API server's audit log.
+The agents take CPUs of the same machine.
 """
 
 from __future__ import annotations
@@ -15,30 +15,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-import attrs
-
 from nri_resmgr.spool import CONFIGURATION
-from tests.benchmarks.cluster import (
-    Arrival,
-    Cluster,
-    Usage,
-    cluster,
-    document,
-)
+from tests.benchmarks.cluster import Cluster, cluster, document
+from tests.benchmarks.cluster_adjustments import AdjustmentForAll
+from tests.benchmarks.cluster_phases import PHASE_HEADER, Phase, print_verbs
 from tests.benchmarks.interrupts import orderly_end
 from tests.benchmarks.simulated_agents import BUSY, node_name
-from tests.benchmarks.tables import (
-    busy_machine,
-    print_cells,
-    print_header,
-    rounded,
-)
+from tests.benchmarks.tables import busy_machine, print_cells, print_header
 from tests.real_host.patience import wait_until
 
 AGENTS: Final = 300
@@ -59,51 +47,6 @@ _PATIENCE: Final = 240.0  # seconds for all agents to have reported
 _FILE: Final = "default.json"
 # If the benchmark is killed, so are they (setpriv(1)).
 _DIE_WITH_US: Final = ("setpriv", "--pdeathsig", "KILL")
-
-
-@attrs.frozen
-class Phase:
-    """A part of the run.
-
-    Attributes:
-        name: What happened.
-        seconds: How long it took.
-        arrivals: The agents' requests.
-        before: What the servers had used at its begin.
-        after: The same at its end.
-    """
-
-    name: str
-    seconds: float
-    arrivals: Sequence[Arrival]
-    before: Usage
-    after: Usage
-
-    def cells(self) -> Iterator[str]:
-        """Yield the cells of its row."""
-        yield self.name
-        yield f"{self.seconds:.0f}"
-        yield str(len(self.arrivals))
-        yield rounded(len(self.arrivals) / self.seconds)
-        yield str(
-            max(Counter(int(one.at) for one in self.arrivals).values(), default=0)
-        )
-        server = self.after.api_server - self.before.api_server
-        yield f"{server:.1f} ({100 * server / self.seconds:.1f} %)"
-        yield f"{self.after.etcd - self.before.etcd:.1f}"
-        yield f"{self.after.resident:.0f}"
-
-
-_HEADER: Final = (
-    "phase",
-    "seconds",
-    "requests",
-    "per second",
-    "in the busiest second",
-    "CPU of the API server, s",
-    "of etcd, s",
-    "API server resident, MiB",
-)
 
 
 class Run:
@@ -213,9 +156,10 @@ def main() -> None:
         run = Run(where, folder, options.agents)
         run.prepare()
         resident = where.usage().resident
-        print_header(*_HEADER)
+        print_header(*PHASE_HEADER)
+        adjustment = AdjustmentForAll(where, folder, options.agents)
         with _agents(folder, kubeconfig, options.agents):
-            _take(run, where, options)
+            _take(run, where, adjustment, options)
     opened = WATCHES * options.agents
     start = run.phases[0].after.resident
     each = 1024 * (start - resident) / opened
@@ -223,10 +167,17 @@ def main() -> None:
         f"\nBefore the agents the API server had {resident:.0f} MiB, and {each:.0f} "
         f"KiB more for each of {opened} watches. {' '.join(run.notes)}\n"
     )
-    _print_verbs(run.phases)
+    print_verbs(run.phases)
+    print()
+    adjustment.print_times()
 
 
-def _take(run: Run, where: Cluster, options: argparse.Namespace) -> None:
+def _take(
+    run: Run,
+    where: Cluster,
+    adjustment: AdjustmentForAll,
+    options: argparse.Namespace,
+) -> None:
     with run.phase("start of all"):
         run.start()
     time.sleep(_SETTLING)
@@ -234,6 +185,9 @@ def _take(run: Run, where: Cluster, options: argparse.Namespace) -> None:
         time.sleep(options.steady)
     with run.phase("`default` is changed"):
         run.change(options.change)
+    for name, make in adjustment.phases().items():
+        with run.phase(name):
+            make()
     with run.phase("containers come and go on all nodes"):
         run.churn(options.churn)
     where.control_plane.kill()
@@ -243,23 +197,13 @@ def _take(run: Run, where: Cluster, options: argparse.Namespace) -> None:
         run.returned(options.back)
 
 
-def _print_verbs(phases: Sequence[Phase]) -> None:
-    """Print what was asked for in each phase."""
-    counts = [
-        Counter(f"{one.verb} {one.what}" for one in each.arrivals) for each in phases
-    ]
-    print_header("request", *(one.name for one in phases))
-    for request in sorted(set().union(*counts)):
-        print_cells(request, *(str(count[request]) for count in counts))
-
-
 @contextmanager
 def _agents(folder: Path, kubeconfig: Path, count: int) -> Iterator[None]:
     """Run agents in some processes."""
     command = (sys.executable, "-m", "tests.benchmarks.simulated_agents")
     processes = []
     try:
-        for first in range(PROCESSES):
+        for first in range(min(PROCESSES, count)):
             numbers = [str(number) for number in range(first, count, PROCESSES)]
             places = ("--folder", folder, "--kubeconfig", kubeconfig)
             with (folder / f"agents-{first}.log").open("wb") as log:

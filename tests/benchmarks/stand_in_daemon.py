@@ -1,4 +1,7 @@
-"""A daemon that accepts each document of a spool folder, for agents without a node."""
+"""A daemon that accepts each document of a spool folder, for agents without a node.
+
+It rejects adjustments with another RDT class than `KNOWN`.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,13 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.spool import CONFIGURATION, decode
+import yaml
+
+from nri_resmgr.spool import ADJUSTMENTS, CONFIGURATION, decode
 from nri_resmgr.values.documents import JsonObject
+
+KNOWN: Final = "gold"
+"""The only RDT class."""
 
 # A real one looks each quarter of a second, and takes a while.
 _JUDGED: Final = 0.3  # seconds after which a document has a verdict
@@ -41,6 +49,8 @@ class StandInDaemon:
         self._numbers = count(1)
         self._exclusive = 0
         self._judged: JsonObject | None = None
+        self._adjustments: JsonObject | None = None
+        self._adjusted = 0  # when the judged ones were handed over, in ns
 
     @asynccontextmanager
     async def serving(self, path: Path) -> AsyncIterator[None]:
@@ -108,7 +118,36 @@ class StandInDaemon:
                 "digest": file.digest,
                 "verdict": "accepted",
             }
-        return {"configuration": self._judged}
+        self._judge_adjustments()
+        return {"configuration": self._judged, "adjustments": self._adjustments}
+
+    def _judge_adjustments(self) -> None:
+        path = self._spool / ADJUSTMENTS
+        if not path.exists():
+            return
+        written = path.stat().st_mtime_ns
+        if written == self._adjusted or time.time() - written / 1e9 < _JUDGED:
+            return
+        file = decode(path.read_bytes())
+        objects = [_verdict_on(one) for one in yaml.safe_load(file.body)]
+        errors = [one["errors"] for one in objects if one["errors"]]
+        self._adjustments = {
+            "digest": file.digest,
+            "objects": objects,
+            "errors": errors[0] if errors else {},
+        }
+        self._adjusted = written
+
+
+def _verdict_on(adjustment: JsonObject) -> JsonObject:
+    name, asked = adjustment["metadata"]["name"], adjustment["spec"]["classes"]["rdt"]
+    why = f"asks for RDT class {asked!r} by adjustment {name}; known: {KNOWN}"
+    is_known = asked == KNOWN
+    return {
+        "object": {"name": name, "uid": adjustment["metadata"]["uid"]},
+        "verdict": "accepted" if is_known else "rejected",
+        "errors": {} if is_known else {"web": why},
+    }
 
 
 def _length(head: str) -> int:

@@ -20,6 +20,7 @@ from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import CpuSet, QosClass
 from tests.daemon.adjustable import GOLD, ROOT, add_kernel, cgroup_value, create, limits
 from tests.daemon.daemon_process import RunningDaemon, daemon
+from tests.daemon.test_insight import ENDPOINT, metrics
 from tests.kubernetes.nodes import Node, policy, until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(600, func_only=True)]
@@ -33,6 +34,12 @@ DOCUMENT: Final = policy(
         "rdt": {"enable": True},
         "blockio": {"enable": True, "classes": {"slow": [{"Weight": 50}]}},
     },
+)
+# Counters of containers with other requests, of rebalances, and of moves in these.
+COUNTERS: Final = (
+    'nri_resmgr_decisions_total{event="updated"}',
+    'nri_resmgr_decisions_total{event="rebalance"}',
+    'nri_resmgr_rules_total{rule="rebalanced"}',
 )
 # In the cgroup before and after an adjustment; this runtime writes none.
 UNTOUCHED: Final = ("max 100000", "max")
@@ -96,6 +103,11 @@ class Adjusted:
         linux = self.running.runtime.world.containers[container].linux
         return CpuSet.parse(linux.resources.cpu.cpus)
 
+    async def counted(self) -> list[float]:
+        """The daemon's counters."""
+        found = await metrics(self.running)
+        return [found.get(name, 0) for name in COUNTERS]
+
     def status(self, name: str) -> Any:
         """The status of an adjustment, as `kubectl` shows it."""
         return self.node.kubectl.get("adjustment", name).get("status")
@@ -117,7 +129,10 @@ async def adjustable(node: Node) -> AsyncIterator[Adjusted]:
     """Run daemon and agent, with the document in force."""
     node.kubectl.apply(DOCUMENT)
     async with daemon(
-        node.folder, parse_spec("1s2n4c1t"), *node.daemon_flags, before=add_kernel
+        node.folder,
+        parse_spec("1s2n4c1t"),
+        *(*node.daemon_flags, *ENDPOINT),
+        before=add_kernel,
     ) as running:
         await running.line("control.listening")
         async with node.agent("--kinds", KIND):
@@ -131,6 +146,7 @@ async def test_running_containers_are_adjusted_at_once_and_restored(node: Node) 
     async with adjustable(node) as adjusted:
         assert adjusted.limits == UNTOUCHED
         before = {name: adjusted.cpus(name) for name in ("web", "next")}
+        assert await adjusted.counted() == [0, 0, 0]
         # By the beginning of the node's name, and by one of two expressions.
         more = adjustment("more", "none", "web", nodes=("other", "node-*"), **MORE)
         node.kubectl("create", "-f", "-", stdin=yaml.safe_dump(more))
@@ -142,12 +158,14 @@ async def test_running_containers_are_adjusted_at_once_and_restored(node: Node) 
         await adjusted.shows("more", {})
         # The others make room.
         await until(lambda: adjusted.cpus("next").isdisjoint(adjusted.cpus()))
+        assert await adjusted.counted() == [1, 1, 0]
         # With a limit it need not spread any more: a rebalance follows, and moves it.
         less = adjustment("less", "next", resources={"limits": {"cpu": "1"}})
         node.kubectl.apply(less)
         moved = await adjusted.running.line("node.rebalanced")
         assert moved["title"] == "default/next/next"
         await until(lambda: len(adjusted.cpus("next")) <= 3)
+        assert await adjusted.counted() == [2, 2, 1]
         # As users look at it.
         listed = node.kubectl("get", "adjustments")
         described = node.kubectl("describe", "adjustment", "more")
