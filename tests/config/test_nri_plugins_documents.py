@@ -174,7 +174,6 @@ MEANINGS: Final = {
             "$.spec.log.klog.logtostderr",
             "$.spec.log.klog.stderrthreshold",
             "$.spec.instrumentation.logExporter",
-            "$.spec.instrumentation.logExportPeriod",
             "$.spec.instrumentation.tracingCollector",
         ),
         log=LogUse(
