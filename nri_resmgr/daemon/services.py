@@ -258,6 +258,9 @@ async def pod_resources(daemon: Daemon) -> None:
     if (book := daemon.pod_resources) is None:
         return
     use = daemon.kubelet_services.pod_resources
+    if use.folder is not None and not book.asks_all:
+        use.why_not = "off, by agent.podResourceAPI, until a container has claims"
+    await book.needed()
     if (connection := await use.connect()) is not None:
         use.details = book.summary
         # An optional dependency, imported by now for the connection.

@@ -545,7 +545,7 @@ OF_ALL: Final[Mapping[str, str]] = {
     ),
     "agent.nodeResourceTopologyForce": "take over an object of another manager",
     "agent.podResourceAPI": (
-        "no effect, and reported where it is on: the kubelet is asked wherever "
+        "whether the kubelet is asked for the devices of containers, where "
         "`--kubelet-dir` has its socket"
     ),
     "dra": "claims of CPUs (dynamic resource allocation)",

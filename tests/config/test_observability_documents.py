@@ -167,7 +167,6 @@ def test_instrumentation(keys: str, expected: InstrumentationUse) -> None:
 
 def test_settings_without_effect_are_listed() -> None:
     spec = """
-  agent: {podResourceAPI: true}
   log:
     debug: [policy, e2e-test]
     klog: {v: 4, logtostderr: "true", skip_headers: true, one_output: false}
@@ -181,7 +180,6 @@ def test_settings_without_effect_are_listed() -> None:
     found = parse_config(document(spec))
 
     assert found.ineffective == (
-        "$.spec.agent.podResourceAPI",
         f"{LOG}.debug[1]",
         f"{LOG}.klog.v",
         f"{LOG}.klog.logtostderr",
