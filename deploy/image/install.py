@@ -16,6 +16,7 @@ from google.protobuf.internal import api_implementation
 
 # These need the extra "otel", and pytest.
 absent = {
+    "nri_resmgr.daemon.log_export",
     "nri_resmgr.daemon.metrics_export",
     "nri_resmgr.daemon.tracing",
     "nri_resmgr.pytest_plugin",

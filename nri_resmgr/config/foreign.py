@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nri_resmgr.config.cpu_classes import read_old_cpu_classes
-from nri_resmgr.config.node_topology import ineffective_switch
 from nri_resmgr.config.table import Table
 
 
@@ -30,7 +29,7 @@ def read_services(spec: Table) -> list[str]:
     spec.table("control", "cpu", "rdt", "blockio").table("cpu", "classes")
     read_old_cpu_classes(spec)
     dra = ("enabled", "sharedCounters")
-    return [*ineffective_switch(spec), *_flags(spec.table("dra", *dra), *dra)]
+    return [*_flags(spec.table("dra", *dra), *dra)]
 
 
 def _set_keys(table: Table, *keys: str) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from nri_resmgr.config.policy_config import AGENT, NodeTopologyUse
 from nri_resmgr.config.table import Table
@@ -49,18 +49,20 @@ def read_node_topology(spec: Table, *others: str) -> NodeTopologyUse | None:
     return use if table.flag(_PUBLISH) else None
 
 
-def ineffective_switch(spec: Table) -> Iterator[str]:
-    """Yield the path of nri-plugins' switch for queries of the kubelet, if it is on.
+def read_agent(spec: Table, *others: str) -> dict[str, Any]:
+    """Read ``agent`` into fields of `PolicyConfig`.
 
-    The command line decides here, so that devices are known whatever a document says.
+    Unlike in nri-plugins the kubelet is asked for the devices of all containers where
+    the document does not say.
 
     Raises:
-        BadSetting: It is not a flag.
+        BadSetting: A setting is not valid.
     """
-    if AGENT in spec.rows:
-        agent = _agent(spec, POD_RESOURCES)
-        if agent.flag(POD_RESOURCES):
-            yield agent.at(POD_RESOURCES)
+    found: dict[str, Any] = {"node_topology": read_node_topology(spec, *others)}
+    if POD_RESOURCES in others:
+        asks = _agent(spec, *others).flag(POD_RESOURCES, default=True)
+        found["pod_resources"] = asks
+    return found
 
 
 def unshown_containers(spec: Table) -> Iterator[str]:

@@ -52,6 +52,9 @@ _NO_HEADERS: Final = "skip_headers"
 # Values that ask for what is so here in any case.
 _NOTHING: Final = (False, 0, "", "0", "false", "False")
 
+# As the processor of log records of OpenTelemetry's SDK for Go.
+_LOG_PERIOD: Final = 1.0  # seconds
+
 _MILLION: Final = 1_000_000
 _MOST_GLOBS: Final = 32
 # Of the 64 that the log has; others come from flags and clients.
@@ -88,7 +91,7 @@ class LogUse(msgspec.Struct, frozen=True):
 
 
 class InstrumentationUse(msgspec.Struct, frozen=True):
-    """Metrics, health and traces as a document wants them.
+    """Metrics, health, traces and the export of the log as a document wants them.
 
     Attributes:
         endpoint: ``ADDRESS:PORT`` of health, and metrics; empty for none.
@@ -102,6 +105,8 @@ class InstrumentationUse(msgspec.Struct, frozen=True):
         collector: The URL for traces; empty for the one of OpenTelemetry's variables.
         sampling: The fraction of requests to trace; empty for the one of
             OpenTelemetry's variables.
+        log_period: Seconds in which lines of the log are gathered that are then sent to
+            the collector of OpenTelemetry's variables; None to send none.
     """
 
     endpoint: str = ""
@@ -113,6 +118,7 @@ class InstrumentationUse(msgspec.Struct, frozen=True):
     sends_traces: bool = False
     collector: str = ""
     sampling: str = ""
+    log_period: float | None = None
 
 
 def read_observability(spec: Table) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -168,15 +174,10 @@ def _log(log: Table) -> tuple[LogUse, list[str]]:
 def _instrumentation(table: Table) -> tuple[InstrumentationUse, list[str]]:
     exports = table.flag("prometheusExport")
     exporter = table.choice("metricsExporter", (_PROMETHEUS, *_EXPORTERS), "")
-    table.choice("logExporter", _EXPORTERS, "")
-    read_seconds(table, "logExportPeriod", 0.0)
-    unused = [
-        table.at(key)
-        for key in ("logExporter", "logExportPeriod")
-        if table.rows.get(key)
-    ]
-    if exporter == _OTLP_GRPC:
-        unused.append(table.at("metricsExporter"))
+    of_log = table.choice("logExporter", _EXPORTERS, "")
+    log_period = read_seconds(table, "logExportPeriod", _LOG_PERIOD)
+    grpc = {"logExporter": of_log, "metricsExporter": exporter}
+    unused = [table.at(key) for key, value in grpc.items() if value == _OTLP_GRPC]
     text = table.text("tracingCollector")
     collector = _collector(text)
     if collector is None:
@@ -194,6 +195,7 @@ def _instrumentation(table: Table) -> tuple[InstrumentationUse, list[str]]:
         sends_traces=bool(text) and collector is not None and sampled > 0,
         collector=collector or "",
         sampling=f"{sampled / _MILLION:g}" if sampled else "",
+        log_period=log_period if of_log == _OTLP_HTTP else None,
     )
     return use, unused
 

@@ -132,6 +132,7 @@ class PolicyConfig(msgspec.Struct, frozen=True):
             or the kernel, by partitions.
         rebalance: When containers move to better places.
         node_topology: What the agent publishes to schedulers; None for nothing.
+        pod_resources: Whether the kubelet is asked for the devices of all containers.
         log: Levels and form of the log; None where flags alone decide.
         instrumentation: Metrics, health and traces; None likewise.
         publish: What the cluster gets to know of the node.
@@ -157,6 +158,7 @@ class PolicyConfig(msgspec.Struct, frozen=True):
     exclusivity: Exclusivity = Exclusivity.CPUSET
     rebalance: RebalanceUse = RebalanceUse()
     node_topology: NodeTopologyUse | None = None
+    pod_resources: bool = True
     log: LogUse | None = None
     instrumentation: InstrumentationUse | None = None
     publish: PublishUse = PublishUse()
@@ -257,7 +259,7 @@ def read_control(spec: Table, *others: str) -> dict[str, Any]:
 
 
 def read_agent_use(spec: Table, *others: str) -> dict[str, Any]:
-    """Read `AGENT` into a field of `PolicyConfig`.
+    """Read `AGENT` into fields of `PolicyConfig`.
 
     Args:
         spec: Of a document of any kind.
@@ -266,9 +268,9 @@ def read_agent_use(spec: Table, *others: str) -> dict[str, Any]:
     if AGENT not in spec.rows:
         return {}
     # Late, as above.
-    from nri_resmgr.config.node_topology import read_node_topology
+    from nri_resmgr.config.node_topology import read_agent
 
-    return {"node_topology": read_node_topology(spec, *others)}
+    return read_agent(spec, *others)
 
 
 def read_rebalance_use(spec: Table) -> dict[str, Any]:

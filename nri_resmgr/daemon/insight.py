@@ -48,6 +48,7 @@ from nri_resmgr.daemon.view import daemon_view_of
 from nri_resmgr.host.cpu_time import Ticks, read_ticks
 from nri_resmgr.host.tree import HostFileError
 from nri_resmgr.log import Logger, lost_lines
+from nri_resmgr.log.copies import line_copies
 from nri_resmgr.policy.claims import cpus_of
 from nri_resmgr.process.endpoint import listen_when_free, read_endpoint
 from nri_resmgr.process.health import serve_with_health
@@ -131,6 +132,7 @@ class Insight:
         yield from series_of_process()
         yield single(table.STARTED, daemon.observers.started / 1e9)
         yield single(table.LINES_LOST, lost_lines.total)
+        yield single(table.LINES_NOT_SENT, line_copies.lost)
         yield single(table.LINES_WAITING, waiting_lines())
         yield single(table.LOOP_LAG, self.probes.heartbeat.lag)
         yield single(table.LOOP_LAG_MAX, self.probes.heartbeat.worst_lag)

@@ -7,7 +7,6 @@ receives what a Prometheus would scrape.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -33,13 +32,16 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.metrics.text import BOUNDS, Histogram, Kind, Series
 from nri_resmgr.daemon.insight import Insight
-from nri_resmgr.daemon.otel import facts
+from nri_resmgr.daemon.otel import Reasons, facts
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.log import Logger
 from nri_resmgr.values.printable import printable
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
+
+# A document may ask for none at all.
+_LEAST_PERIOD: Final = 0.1  # seconds
 
 _SINCE_START: Final = AggregationTemporality.CUMULATIVE
 
@@ -62,7 +64,7 @@ async def send_metrics(daemon: Daemon, period: float) -> None:
                     export.metric(one) async for one in insight.chosen() if one.values
                 ]
                 await in_thread(partial(export.send, found))
-                await asyncio.sleep(period)
+                await asyncio.sleep(max(period, _LEAST_PERIOD))
     finally:
         export.close()
 
@@ -78,9 +80,7 @@ class MetricsExport:
         self._began = began
         self._resource = Resource.create(facts())
         self._exporter = OTLPMetricExporter()
-        self._reasons = _Reasons()
-        logger = logging.getLogger(OTLPMetricExporter.__module__)
-        logger.handlers, logger.propagate = [self._reasons], False
+        self._reasons = Reasons(OTLPMetricExporter.__module__)
         self._is_failing = False
 
     def metric(self, series: Series) -> Metric:
@@ -130,18 +130,6 @@ class MetricsExport:
             *(labels, self._began, now, sum(counts), value.total),
             *(counts, BOUNDS, unknown, unknown),
         )
-
-
-class _Reasons(logging.Handler):
-    """Keeps the first of the exporter's log records of a call: later ones repeat it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = ""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep a record's text."""
-        self.first = self.first or record.getMessage()
 
 
 def _printable(label: str) -> str:

@@ -17,6 +17,7 @@ from nri_resmgr.app.configuration.status import Setting
 from nri_resmgr.app.observers.observer import DecisionObserver
 from nri_resmgr.config import PolicyConfig
 from nri_resmgr.daemon.observers import DaemonObservers
+from nri_resmgr.log.copies import line_copies
 from nri_resmgr.log.levels import ALL, levels
 from nri_resmgr.log.line_style import line_style
 
@@ -73,6 +74,8 @@ class Observability(msgspec.Struct, frozen=True):
         polled: Globs of those that are computed once in a period.
         period: Seconds; also between two exports of metrics.
         sends_metrics: Whether metrics are sent to a collector.
+        log_period: Seconds in which lines of the log are gathered that are then sent to
+            a collector; None to send none.
         settings: What was set, and where.
     """
 
@@ -82,6 +85,7 @@ class Observability(msgspec.Struct, frozen=True):
     polled: tuple[str, ...] = ()
     period: float = _PERIOD
     sends_metrics: bool = False
+    log_period: float | None = None
     settings: tuple[Setting, ...] = ()
 
 
@@ -121,6 +125,8 @@ class ObservabilityInForce(DecisionObserver):
         self._observers.metrics.is_on = counts
         self._observers.tracing.switch(is_on=self.present.traces is not None)
         if self.present != before:
+            # They wait for the libraries, which are imported late.
+            line_copies.is_on = self.present.log_period is not None
             for one in self._followers:
                 one.set()
 
@@ -214,6 +220,7 @@ def observability_of(
         polled=use.polled,
         period=use.period,
         sends_metrics=use.sends_metrics,
+        log_period=use.log_period,
     )
 
 
@@ -258,6 +265,9 @@ def _settings(
     if use is not None and use.sends_metrics:
         text = f"by OTLP every {use.period:g} s"
         yield Setting("metrics sent", text, f"{_PATH}.metricsExporter")
+    if use is not None and use.log_period is not None:
+        text = f"by OTLP every {use.log_period:g} s"
+        yield Setting("log sent", text, f"{_PATH}.logExporter")
     if traces := _traces(options, use, traces_by_flags):
         yield from _of_traces(options, traces, traces_by_flags)
     if use is not None and use.enabled is not None:

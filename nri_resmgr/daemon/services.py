@@ -37,6 +37,7 @@ from nri_resmgr.host.machine.hotplug import HotplugWatch
 from nri_resmgr.host.node_features import write_features
 from nri_resmgr.kubelet.sockets import kubelet_dir
 from nri_resmgr.log import Logger
+from nri_resmgr.log.copies import line_copies
 from nri_resmgr.process.systemd import notify_systemd
 from nri_resmgr.process.tls import import_with_tls
 from nri_resmgr.stub import Stub
@@ -257,6 +258,9 @@ async def pod_resources(daemon: Daemon) -> None:
     if (book := daemon.pod_resources) is None:
         return
     use = daemon.kubelet_services.pod_resources
+    if use.folder is not None and not book.asks_all:
+        use.why_not = "off, by agent.podResourceAPI, until a container has claims"
+    await book.needed()
     if (connection := await use.connect()) is not None:
         use.details = book.summary
         # An optional dependency, imported by now for the connection.
@@ -393,6 +397,23 @@ async def metrics_export(daemon: Daemon) -> None:
     )
 
 
+async def log_export(daemon: Daemon) -> None:
+    """Send the log to a collector."""
+
+    async def serve(period: float) -> None:
+        # Late: as for `traces`.
+        from nri_resmgr.daemon.tracing_flags import is_otel_installed
+
+        if not await in_thread(is_otel_installed):
+            log.warning("log.not-installed", extra="otel")
+            line_copies.stop()
+            return
+        sent = await in_thread(lambda: import_with_tls("nri_resmgr.daemon.log_export"))
+        await sent.send_log(period)
+
+    await daemon.observability.follow(lambda present: present.log_period, serve)
+
+
 SERVICES: Final[tuple[Service, ...]] = (
     Service(checkpoint, "containers are served; a restart finds them where they run"),
     Service(
@@ -470,4 +491,5 @@ SERVICES: Final[tuple[Service, ...]] = (
     Service(limits, "adjusted limits of containers stay as they are"),
     Service(traces, "no traces are sent", is_essential=False),
     Service(metrics_export, "no metrics are sent", is_essential=False),
+    Service(log_export, "lines of the log are not sent", is_essential=False),
 )

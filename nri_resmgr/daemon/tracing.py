@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Final
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
@@ -16,16 +14,12 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from nri_resmgr.app.background.threads import start_last_thread
 from nri_resmgr.app.observing.tracing import Span, Tracing
-from nri_resmgr.daemon.otel import facts
+from nri_resmgr.daemon.otel import facts, flush
 from nri_resmgr.log import Logger
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
-
-# An unreachable collector must not delay the end of the process.
-_FLUSH_TIMEOUT: Final = 1.0  # seconds
 
 
 async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
@@ -43,7 +37,7 @@ async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
         await asyncio.get_running_loop().create_future()
     finally:
         tracing.send_to(lambda _: None)
-        await _end(provider)
+        await flush(provider.shutdown)
 
 
 def new_provider(endpoint: str, sampling: str) -> TracerProvider:
@@ -86,23 +80,6 @@ class _LogHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Log a record as a warning."""
         log.warning("tracing.failed", why=record.getMessage())
-
-
-async def _end(provider: TracerProvider) -> None:
-    """Send remaining spans; the libraries would retry for half a minute."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-    def end() -> None:
-        provider.shutdown()
-        with suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(ended.set)
-
-    start_last_thread(end)
-    deadline = loop.time() + _FLUSH_TIMEOUT
-    # At the end of the process each task around this one cancels it again.
-    while not ended.is_set() and (left := deadline - loop.time()) > 0:
-        with suppress(TimeoutError, asyncio.CancelledError):
-            await asyncio.wait_for(ended.wait(), left)
 
 
 def _traces_url(endpoint: str) -> str:

@@ -91,16 +91,24 @@ class PodResources:
     Attributes:
         on_change: Called with a pod once its answer has arrived, or is no longer
             expected.
+        asks_all: Whether the devices of all containers are to be known, and not only
+            of those for which there is no other way.
     """
 
     def __init__(self, patience: float = PATIENCE) -> None:
         self.on_change: Callable[[PodName, str], None] = lambda *_: None
+        self.asks_all = True
         self._patience = patience
         self._pods: dict[PodName, _Known] = {}
         self._queue: dict[PodName, str] = {}  # in the order of asking
         self._wake = asyncio.Event()
 
     # For the plugin.
+
+    def switch(self, *, asks_all: bool) -> None:
+        """Ask about all pods from now on, or only where it is inevitable."""
+        self.asks_all = asks_all
+        self._wake.set()
 
     def expect(self, pod: PodName, uid: str) -> None:
         """Have the kubelet asked about a pod that the runtime has, once."""
@@ -157,6 +165,12 @@ class PodResources:
             for pod, known in self._pods.items()
             if known.answer is None
         )
+
+    async def needed(self) -> None:
+        """Wait until pods of any kind, or a present one, are to be asked about."""
+        while not (self.asks_all or self._queue):
+            self._wake.clear()
+            await self._wake.wait()
 
     async def next_wish(self) -> Wish:
         """Wait for a pod to ask about."""

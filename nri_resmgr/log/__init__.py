@@ -3,7 +3,7 @@
 `levels` has the levels of components, `line_style` the form of lines; `output`,
 `destination`, `line_thread`, `sinks` and `system_log` write lines. Flags and SIGUSR1
 are in `nri_resmgr.daemon.log_setup`, the line of a decision in
-`nri_resmgr.app.observing.decision_log`.
+`nri_resmgr.app.observing.decision_log`. `copies` has lines for a second reader.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
+from nri_resmgr.log.copies import line_copies
 from nri_resmgr.log.levels import DEBUG, ERROR, INFO, WARNING, levels
 from nri_resmgr.log.line_style import line_style
 
@@ -96,6 +97,8 @@ class Logger:
             self._write("error", event, fields)
 
     def _write(self, method: str, event: str, fields: Mapping[str, object]) -> None:
+        if line_copies.is_on:
+            line_copies.put(self._component.name, method, event, fields)
         if line_style.source:
             fields = {"component": self._component.name, **fields}
         if line_style.context:

@@ -177,11 +177,16 @@ def render_plain(_: object, __: str, event: MutableMapping[str, Any]) -> str:
     """
     stamp, level = event.pop("timestamp", ""), event.pop("level", "")
     name, trace = str(event.pop("event", "")), event.pop("exception", "")
-    fields = " ".join([f"{key}={_shown(event[key])}" for key in sorted(event)])
+    fields = plain_fields(event)
     start = f"{stamp} " if stamp else ""
     head = f"{start}[{level:<{_LEVEL}}] " if line_style.headers else ""
     line = printable(f"{head}{name:<{_EVENT}} {fields}".rstrip())
     return f"{line}\n{_indented(trace)}" if trace else line
+
+
+def plain_fields(fields: Mapping[str, object]) -> str:
+    """Return fields as a line of text has them; not yet printable."""
+    return " ".join([f"{key}={_shown(fields[key])}" for key in sorted(fields)])
 
 
 def render_json(logger: object, name: str, event: MutableMapping[str, Any]) -> str:

@@ -390,8 +390,12 @@ OF_ALL: Final[Mapping[str, str]] = {
     "instrumentation.tracingCollector": (
         "where traces go: `otlp-http`, `otlp-http://HOST:PORT` or a URL"
     ),
-    "instrumentation.logExporter": "no effect here: a collector reads the log itself",
-    "instrumentation.logExportPeriod": "no effect here, as `logExporter`",
+    "instrumentation.logExporter": (
+        "`otlp-http` sends the log to a collector; `otlp-grpc` has no effect here"
+    ),
+    "instrumentation.logExportPeriod": (
+        "time in which lines for a collector are gathered, such as `1s`"
+    ),
     "control": "classes of resources",
     "control.cpu.classes": "classes by name",
     "control.cpu.classes.*.minFreq": "least frequency in kHz; 0 sets none",
@@ -541,7 +545,7 @@ OF_ALL: Final[Mapping[str, str]] = {
     ),
     "agent.nodeResourceTopologyForce": "take over an object of another manager",
     "agent.podResourceAPI": (
-        "no effect, and reported where it is on: the kubelet is asked wherever "
+        "whether the kubelet is asked for the devices of containers, where "
         "`--kubelet-dir` has its socket"
     ),
     "dra": "claims of CPUs (dynamic resource allocation)",

@@ -8,10 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from nri_proto import NriLevel
+from nri_resmgr.app.plugin.changes.reconfiguration import reconfigure
 from nri_resmgr.app.plugin.late_hints import follow_hints
 from nri_resmgr.kubelet.pod_resources import PodName
+from nri_resmgr.policies import parse_config
 from nri_resmgr.policy.rules import Rule
-from nri_resmgr.testing.kubelet.pod_resources import FakeDevice
+from nri_resmgr.testing.kubelet.pod_resources import GET, FakeClaim, FakeDevice
 from nri_resmgr.topology.hints import Hint, complete_hints
 from nri_resmgr.values import NodeSet
 from tests.app.kubelet_node import document, running_daemon, running_node
@@ -23,6 +25,7 @@ TEXT = document("TopologyAwarePolicy", "{}")
 #  node 0: CPUs 0-3     node 1: CPUs 4-7
 GPU_1 = FakeDevice("example.com/gpu", ("0000:3b:00.0",), (1,))
 GPU_0 = FakeDevice("example.com/gpu", ("0000:1a:00.0",), (0,))
+NAMES = ("off", "on", "off-again")
 GPU_TYPE = (
     "{reservedResources: {cpu: 'cpuset:0'}, balloonTypes: [{name: gpu, "
     "namespaces: [default], preferNewBalloons: true, "
@@ -131,6 +134,45 @@ async def test_an_annotation_turns_hints_of_pod_resources_off(tmp_path: Path) ->
         await until(lambda: node.answer("late") is not None)
         assert node.cpus("off") == "4-5"
         assert node.plugin.state.ledger.entries["late"].spec.hints == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"), [("TopologyAwarePolicy", "{}"), ("BalloonsPolicy", GPU_TYPE)]
+)
+async def test_a_document_turns_devices_off_and_on(
+    kind: str, spec: str, tmp_path: Path
+) -> None:
+    off = f"{{agent: {{podResourceAPI: false}}, {spec[1:]}"
+    async with running_node(tmp_path, kind=kind, spec=off) as node:
+        await node.run("off", 1, devices=(GPU_1,), knows=False)
+        reconfigure(node.plugin, parse_config(document(kind, spec)))
+        await node.run("on", 1, devices=(GPU_1,))
+        reconfigure(node.plugin, parse_config(document(kind, off)))
+        await node.run("off-again", 1, devices=(GPU_1,), knows=False)
+
+        asked = {name: node.answer(name) is not None for name in NAMES}
+        hints = {
+            name: bool(node.plugin.state.ledger.entries[name].spec.hints)
+            for name in NAMES
+        }
+    assert asked == hints == {"off": False, "on": True, "off-again": False}
+
+
+async def test_claims_are_asked_about_where_devices_are_not(tmp_path: Path) -> None:
+    off = "{agent: {podResourceAPI: false}}"
+    async with running_node(tmp_path, spec=off) as node:
+        await node.run(
+            "claimed",
+            2,
+            devices=(GPU_1,),
+            claims=(FakeClaim("c-1"),),
+            env=("DRA_CPUSET_c-1=1-3",),
+            knows=False,
+        )
+        await until(lambda: str(node.plugin.claims.taken) == "1-3")
+        asked = node.server.calls[GET]
+
+    assert asked == 1
 
 
 async def test_a_kubelet_that_never_answers_changes_nothing(tmp_path: Path) -> None:

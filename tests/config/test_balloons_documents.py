@@ -193,7 +193,6 @@ spec:
 
     assert found.node_topology is None
     assert found.ineffective == (
-        "$.spec.agent.podResourceAPI",
         "$.spec.cpuClasses[0].dra",
         "$.spec.showContainersInNrt",
         "$.spec.balloonTypes[1].showContainersInNrt",

@@ -75,6 +75,7 @@ MEANINGS: Final = {
     "helm-defaults": TopologyAwareConfig(
         reserved=Amount(1),
         node_topology=NodeTopologyUse(),
+        pod_resources=False,
         log=LogUse(source=True, headers=False),
         instrumentation=InstrumentationUse(
             endpoint="[::]:8891", enabled=("policy", "buildinfo"), period=60.0
@@ -169,12 +170,10 @@ MEANINGS: Final = {
     "telemetry": TopologyAwareConfig(
         reserved=AllBut(CpuSet.parse("2-63")),
         ineffective=(
-            "$.spec.agent.podResourceAPI",
             "$.spec.log.klog.v",
             "$.spec.log.klog.logtostderr",
             "$.spec.log.klog.stderrthreshold",
             "$.spec.instrumentation.logExporter",
-            "$.spec.instrumentation.logExportPeriod",
             "$.spec.instrumentation.tracingCollector",
         ),
         log=LogUse(

@@ -142,6 +142,16 @@ def test_endpoints(endpoint: str, expected: str) -> None:
             id="metrics to a collector",
         ),
         pytest.param(
+            "{logExporter: otlp-http}",
+            InstrumentationUse(log_period=1.0),
+            id="the log to a collector",
+        ),
+        pytest.param(
+            "{logExporter: otlp-http, logExportPeriod: 1500ms}",
+            InstrumentationUse(log_period=1.5),
+            id="the log in another period",
+        ),
+        pytest.param(
             "{metrics: {enabled: [], polled: [rdt]}}",
             InstrumentationUse(enabled=(), polled=("rdt",)),
             id="no metric, which is not the same as all of them",
@@ -157,7 +167,6 @@ def test_instrumentation(keys: str, expected: InstrumentationUse) -> None:
 
 def test_settings_without_effect_are_listed() -> None:
     spec = """
-  agent: {podResourceAPI: true}
   log:
     debug: [policy, e2e-test]
     klog: {v: 4, logtostderr: "true", skip_headers: true, one_output: false}
@@ -165,18 +174,16 @@ def test_settings_without_effect_are_listed() -> None:
     metricsExporter: otlp-grpc
     tracingCollector: otlp-grpc
     samplingRatePerMillion: 5
-    logExporter: otlp-http
+    logExporter: otlp-grpc
     logExportPeriod: 5s
 """
     found = parse_config(document(spec))
 
     assert found.ineffective == (
-        "$.spec.agent.podResourceAPI",
         f"{LOG}.debug[1]",
         f"{LOG}.klog.v",
         f"{LOG}.klog.logtostderr",
         f"{USE}.logExporter",
-        f"{USE}.logExportPeriod",
         f"{USE}.metricsExporter",
         f"{USE}.tracingCollector",
     )

@@ -55,6 +55,26 @@ class Collector(HTTPServer):
             for scope in resource.scope_metrics
         ]
 
+    def logs(self) -> list[list[tuple[str, Any]]]:
+        """Read component and record of each line, of each request."""
+        service = pytest.importorskip(
+            "opentelemetry.proto.collector.logs.v1.logs_service_pb2"
+        )
+        messages = [
+            service.ExportLogsServiceRequest.FromString(body)
+            for path, body in self.taken
+            if path == "/v1/logs"
+        ]
+        return [
+            [
+                (scope.scope.name, record)
+                for resource in message.resource_logs
+                for scope in resource.scope_logs
+                for record in scope.log_records
+            ]
+            for message in messages
+        ]
+
     def spans(self) -> list[Any]:
         """Read all spans as OpenTelemetry's own messages."""
         service = pytest.importorskip(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,15 @@ import pytest
 
 from nri_resmgr.cli.explain import render_explanation
 from nri_resmgr.cli.render_status import render_status
+from nri_resmgr.cli.workload import Workload
 from nri_resmgr.control.client import Client, NoDaemon
 from nri_resmgr.kubelet._gen import core_pb2 as core
-from nri_resmgr.kubelet.sockets import PODS_API
+from nri_resmgr.kubelet.sockets import POD_RESOURCES, PODS_API
+from nri_resmgr.testing.kubelet.pod_resources import LIST, FakePodResources
 from nri_resmgr.testing.kubelet.pods import PodsService, container, pod
 from nri_resmgr.testing.kubelet.server import KubeletServer
 from nri_resmgr.topology.synthetic import parse_spec
+from nri_resmgr.values import QosClass
 from tests.control.daemon_parts import ask
 from tests.control.json_schema import mistakes
 from tests.daemon.daemon_process import daemon
@@ -131,6 +135,56 @@ async def test_the_kubelets_sockets_can_be_left_alone(tmp_path: Path) -> None:
             await run(node, web())
             await asked.becomes("oci", problem="off, by --kubelet-dir")
             assert not server.calls
+
+
+async def test_a_document_keeps_the_daemon_from_asking_about_devices(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "document.yaml"
+    file.write_text(
+        "apiVersion: config.nri/v1alpha1\nkind: BalloonsPolicy\nspec:\n"
+        "  agent: {podResourceAPI: false}\n"
+        "  reservedResources: {cpu: 'cpuset:0'}\n  balloonTypes:\n"
+        "  - {name: gpu, preferCloseToDevices: ['podresourceapi:*/gpu']}\n"
+    )
+    control = tmp_path / "control.sock"
+    flags = ("--config-file", str(file), "--control-socket", str(control))
+    more = ("--kubelet-dir", str(tmp_path), "--state-dir", "")
+    machine = parse_spec("1s2n4c1t")
+    server = KubeletServer(tmp_path / POD_RESOURCES.socket, FakePodResources())
+    async with server, daemon(tmp_path, machine, *flags, *more) as running:
+        line = await running.line("configuration.warning")
+        await running.place(Workload("own", QosClass.GUARANTEED, 1000))
+        off = await problem_of(control)
+        calls = dict(server.calls)
+
+        file.write_text(file.read_text().replace("API: false", "API: true"))
+        running.process.send_signal(signal.SIGHUP)
+        await running.line("configuration.accepted")
+        await running.place(Workload("other", QosClass.GUARANTEED, 1000))
+        async with asyncio.timeout(60):
+            while await problem_of(control):  # noqa: ASYNC110 - of another process
+                await asyncio.sleep(0.05)
+
+    assert (line["path"], line["why"]) == (
+        "$.spec.balloonTypes[0].preferCloseToDevices[0]",
+        "podresourceapi:*/gpu has no effect: agent.podResourceAPI is false",
+    )
+    assert off == "off, by agent.podResourceAPI, until a container has claims"
+    assert calls == {}
+    assert server.calls[LIST] == 1
+
+
+async def problem_of(control: Path) -> str:
+    state: dict[str, Any] = {}
+    async with asyncio.timeout(60):
+        while not state:
+            # The socket comes after the first session has begun.
+            with contextlib.suppress(NoDaemon):
+                state = await ask(Client(str(control)), "/v1/state")
+            await asyncio.sleep(0.01)
+    services = {one["service"]: one["problem"] for one in state["kubeletServices"]}
+    return str(services[POD_RESOURCES.name])
 
 
 async def test_devices_are_reported_as_unknown_where_no_socket_is_used(

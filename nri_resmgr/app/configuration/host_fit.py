@@ -66,6 +66,8 @@ def fit_host(
         HostError: A file cannot be read.
     """
     devices = config.preferred_devices
+    if not config.pod_resources:
+        why_no_devices = _not_asked
     yield from unknown_devices(devices, machine, tree, why_no_devices)
     if tree is None:
         return
@@ -169,3 +171,7 @@ def _explicit_nodes(policy: NumaPolicy) -> NodeSet:
     if is_word(policy.nodes) or PolicyFlag.RELATIVE_NODES in policy.flags:
         return NO_NODES
     return NodeSet.parse(policy.nodes)
+
+
+def _not_asked() -> str:
+    return "agent.podResourceAPI is false"

@@ -273,6 +273,10 @@ LINES_LOST: Final = _counter(
     "nri_resmgr_log_lines_lost_total",
     "Log lines lost, without memory for them or an output that accepts them.",
 )
+LINES_NOT_SENT: Final = _counter(
+    "nri_resmgr_log_lines_not_sent_total",
+    "Log lines that a collector of OpenTelemetry was to get and did not.",
+)
 LINES_WAITING: Final = _gauge(
     "nri_resmgr_log_lines_waiting",
     "Log lines that wait for an output that hangs or is slow.",

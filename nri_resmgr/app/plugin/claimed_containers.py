@@ -120,7 +120,7 @@ class ClaimedContainers:
     def sandbox(self, pod: Pod) -> None:
         """Note a pod that the runtime has, and have the kubelet asked about it."""
         self.sandboxes[pod.id] = uid_of(pod)
-        self._expect(pod)
+        self._expect_devices(pod)
 
     def sandbox_gone(self, pod: Pod) -> None:
         """Note that the sandbox of a pod was removed."""
@@ -163,7 +163,7 @@ class ClaimedContainers:
         if self._book is not None:
             self._book.keep_only((name_of(pod), uid_of(pod)) for pod in pods)
             for pod in pods:
-                self._expect(pod)
+                self._expect_devices(pod)
         present = [one.id for one in containers if is_alive(one)]
         self._put(self.table.keep_only(self.sandboxes.values(), present))
         placed = []
@@ -194,6 +194,10 @@ class ClaimedContainers:
             elif left.is_placed and one.waiting is not None:
                 to_place.append(one.waiting)
         return Answered(tuple(to_place), tuple(to_leave))
+
+    def _expect_devices(self, pod: Pod) -> None:
+        if self._book is not None and self._book.asks_all:
+            self._expect(pod)
 
     def _expect(self, pod: Pod) -> None:
         # Pods of other clients of the runtime have no names.

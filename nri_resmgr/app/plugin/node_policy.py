@@ -81,7 +81,7 @@ class NodePolicy:
     ) -> None:
         self.options = plugin_options
         self.host_machine = machine
-        self.config = config
+        self._use(config)
         self.engine = Engine(
             machine, fitted(config, machine), tree, plugin_options.why_no_devices
         )
@@ -213,7 +213,7 @@ class NodePolicy:
         decision = self.engine.rebuild(
             fits, machine, may_lose=may_lose, on_misfit=on_misfit
         )
-        self.config = config
+        self._use(config)
         self.follow_engine()
         if not self.is_configuring:
             self.notify(Synchronized(()), decision)
@@ -221,6 +221,11 @@ class NodePolicy:
             for event in self.specs.overheads.events():
                 self.decide_and_send(event)
         self.observers.configured(config)
+
+    def _use(self, config: PolicyConfig) -> None:
+        self.config = config
+        if self.options.pod_resources is not None:
+            self.options.pod_resources.switch(asks_all=config.pod_resources)
 
     def follow_engine(self) -> None:
         """Read specs and set classes for the policy and the machine in force."""

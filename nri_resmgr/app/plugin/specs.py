@@ -523,7 +523,9 @@ class SpecReader:
     ) -> tuple[Hint, ...]:
         """Return the hints of a container's devices, or note that they are unknown."""
         book = self._pod_resources
-        if book is None or HintSource.POD_RESOURCES not in options.sources:
+        if book is None or not book.asks_all:
+            return ()
+        if HintSource.POD_RESOURCES not in options.sources:
             return ()
         found, uid = PodName(pod.namespace, pod.name), pod.uid or pod.id
         answer = book.of(found, uid)
