@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import random
 
-from nri_resmgr.agent.agent import Agent, AgentOptions
+from nri_resmgr.agent.agent import Agent
 from nri_resmgr.agent.api import Access, ApiClient
+from nri_resmgr.agent.options import AgentOptions
 
 
 @asynccontextmanager

@@ -12,7 +12,6 @@ from random import random
 import attrs
 import pytest
 
-from nri_resmgr.agent.agent import AgentOptions
 from nri_resmgr.agent.api import Access
 from nri_resmgr.agent.configuration import (
     CONFIG_MAP_SOURCE,
@@ -21,6 +20,7 @@ from nri_resmgr.agent.configuration import (
     custom_resources,
 )
 from nri_resmgr.agent.object_status import MOST_NODES
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.control.client import Client
 from nri_resmgr.spool import CONFIGURATION, decode
 from tests.agent.adjusted import KIND, PATH, adjustment, entries_of

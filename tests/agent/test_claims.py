@@ -11,11 +11,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from nri_resmgr.agent.agent import AgentOptions
 from nri_resmgr.agent.api import Access
 from nri_resmgr.agent.claims import answer_of, device_of, slice_name, slice_of
 from nri_resmgr.agent.configuration import ConfigScope, custom_resources
 from nri_resmgr.agent.daemon_state import ClaimDevice, WantedClaim
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.daemon.dra import DRIVER
 from nri_resmgr.testing.kubelet.dra import KubeletClaim
 from nri_resmgr.values import CpuSet

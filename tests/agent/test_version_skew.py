@@ -16,9 +16,9 @@ import msgspec
 import pytest
 
 from nri_resmgr.agent import daemon_state
-from nri_resmgr.agent.agent import AgentOptions
 from nri_resmgr.agent.api import Access
 from nri_resmgr.agent.configuration import ConfigScope, custom_resources
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.values.documents import from_plain
 from tests.agent.adjusted import KIND, PATH, adjustment
 from tests.agent.agent_task import agent_task
