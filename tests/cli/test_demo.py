@@ -36,7 +36,7 @@ pytestmark = pytest.mark.process
         ),
     ],
 )
-def test_a_machine_that_will_not_do_is_reported(spec: str, sentence: str) -> None:
+def test_an_unsuitable_machine_is_reported(spec: str, sentence: str) -> None:
     done = nri_resmgr("demo", "--machine", spec)
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)

@@ -413,7 +413,7 @@ def test_the_kernel_decides_on_cpus_that_came_later() -> None:
     check_restarts(history, (0,))
 
 
-def test_a_container_that_fell_back_and_stays_is_not_said_to_be_kept() -> None:
+def test_a_container_that_fell_back_and_stays_is_not_reported_as_kept() -> None:
     spec, machine = DOCUMENTS["DynamicPoolsPolicy"][0], "1s2n4c1t"
     dynamic = policy_of("DynamicPoolsPolicy", spec, machine)
     history = History(dynamic)
@@ -430,7 +430,7 @@ def test_a_container_that_fell_back_and_stays_is_not_said_to_be_kept() -> None:
     check_restarts(history)
 
 
-def test_one_that_fell_back_to_as_many_cpus_owns_none_that_another_shares() -> None:
+def test_a_container_that_fell_back_owns_no_cpu_that_another_shares() -> None:
     kind, (spec, _, shared) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
     before, after = machines = ("1s2n4c1t", "1s2n4c1t offline=5")
     history = History(policy_of(kind, spec, before), machines)
@@ -449,7 +449,7 @@ def test_one_that_fell_back_to_as_many_cpus_owns_none_that_another_shares() -> N
     check_restarts(history, range(5))
 
 
-def test_cpus_that_others_share_show_that_one_has_moved_to_another_pool() -> None:
+def test_shared_cpus_show_that_a_container_moved_to_another_pool() -> None:
     kind, (spec, *_) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
     before, after = machines = ("1s2n4c1t", "1s2n4c1t offline=5")
     history = History(policy_of(kind, spec, before), machines)
@@ -519,7 +519,7 @@ def test_a_balloon_has_a_cpu_wherever_it_shares_idle_ones() -> None:
     check_restarts(history)
 
 
-def test_one_that_fell_back_owns_none_that_a_mixed_container_shares() -> None:
+def test_a_container_that_fell_back_owns_no_cpu_of_a_mixed_one() -> None:
     machine = "4s1n1c2t1e around=2 l3=1,1,2 numbering=adjacent offline=4-5,10"
     machine += " isolated=6,9,11"
     kind, (_, _, spec) = "TopologyAwarePolicy", DOCUMENTS["TopologyAwarePolicy"]
@@ -538,7 +538,7 @@ def test_one_that_fell_back_owns_none_that_a_mixed_container_shares() -> None:
     check_restarts(history, range(8))
 
 
-def test_those_that_fell_back_stay_where_they_take_nothing_from_others() -> None:
+def test_containers_that_fell_back_stay_where_others_lose_nothing() -> None:
     kind, machine = "BalloonsPolicy", "2s1n4c2t offline=3,11"
     plain, spec, *_ = DOCUMENTS[kind]
     history = History(policy_of(kind, spec, machine))
@@ -562,7 +562,7 @@ def test_those_that_fell_back_stay_where_they_take_nothing_from_others() -> None
     check_restarts(history, range(12))
 
 
-def test_a_container_without_room_is_not_said_to_be_kept_where_it_ran() -> None:
+def test_a_container_without_room_is_not_reported_as_kept() -> None:
     kind, machine = "BalloonsPolicy", "1s2n4c1t l3=2"
     plain = DOCUMENTS[kind][0]
     spec = plain.replace("a}", "a, shareIdleCPUsInSame: numa}")
