@@ -153,8 +153,7 @@ fuzz: setup ## fuzz all targets for MINUTES=60, by coverage where atheris instal
 	@$(BIN)/python -m tests.fuzz --minutes $(MINUTES)
 
 fuzz-restarts: setup ## hold the laws of restarts over 25,000 histories of each policy, for an hour
-	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/laws/test_old_checkpoints.py \
-	  -k "old_the or many_decisions or all_kinds or changes_no_history"
+	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/laws/test_old_checkpoints.py
 
 fuzz-laws: setup ## run the laws of tests/fuzz with 5,000 examples each, for an hour
 	@HYPOTHESIS_PROFILE=long $(BIN)/pytest -n 2 --timeout 0 tests/fuzz tests/laws/test_wire_long.py

@@ -76,7 +76,7 @@ def _of_debian(
         f"?arch={package['Architecture']}&distro={release}"
     )
     licenses = ()
-    # Other files are free text, of which a name cannot be told.
+    # Other files are free text, which states no name.
     if copyright_.startswith("Format:"):
         licenses = tuple(sorted(set(_LICENSE.findall(copyright_))))
     return Component(name, version, purl, licenses=licenses)

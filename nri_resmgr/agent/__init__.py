@@ -7,8 +7,9 @@ Read `agent` first: it runs the parts. Each is a pure module and one that does:
 
 * `choice` decides which object counts, from what `configuration` watches; `documents`
   has the document in an object.
-* `spool_folder` hands documents over; `verdict` and `daemon_state` are what comes back,
-  by `daemon_link`.
+* `hand_over` hands documents over, by `spool_folder`; `verdict` and `daemon_state` are
+  what comes back, by `daemon_link`. `own_report` is the agent's report to the daemon.
+* `reports` runs the reporters below, each when something has changed and is due.
 * `node_report`, `object_status` and `conditions` make the status of the node and of the
   object; `report_pace` says when they are due, `reporter` writes them.
 * `node_topology` makes what schedulers read of what the node can grant (`zones`), with
@@ -17,7 +18,8 @@ Read `agent` first: it runs the parts. Each is a pure module and one that does:
 * `adjustments` watches, hands over and reports adjustments of containers.
 * `node_capacity` writes extended resources into the status of the Node.
 * `startup_taint` removes the taint with which the node's kubelet registers.
-* `pod_events` makes events on pods of refusals and losses.
+* `pod_events` makes events on pods of refusals and losses, `event_writer` writes them.
+* `metrics` has the series, `insight` those of a running agent, and its readiness.
 * `watch_problems` has what cannot be watched now.
 
 `api` is the client of the API server.

@@ -133,6 +133,11 @@ class ConfigurationWatch:
         return self._scope.source.naming.of_node(self._scope.node)
 
     @property
+    def node_uid(self) -> str:
+        """The Node's UID; empty before it is read, or where it does not exist."""
+        return self.node_object.uid if self.node_object else ""
+
+    @property
     def choice(self) -> Choice:
         """The object that counts, as far as is known."""
         # Without labels the names below that of the node are not known.

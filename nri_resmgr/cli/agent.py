@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.agent.agent import Agent, AgentOptions
+from nri_resmgr.agent.agent import Agent
 from nri_resmgr.agent.api import ApiClient, find_access
 from nri_resmgr.agent.api.access import find_node_name
 from nri_resmgr.agent.configuration import (
@@ -18,6 +18,7 @@ from nri_resmgr.agent.configuration import (
     ConfigSource,
     custom_resources,
 )
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.agent.startup_taint import check_key
 from nri_resmgr.cli.flags import (
     Parser,

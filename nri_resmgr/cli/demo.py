@@ -9,10 +9,10 @@ import os
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import msgspec
@@ -38,6 +38,7 @@ SYNTHETIC: Final = "2s2n2c2t"
 _ENOUGH_CPUS: Final = 8
 
 _PAUSE: Final = 0.7  # seconds between two tables on a terminal
+_LONGEST_WAIT: Final = 30.0  # seconds; on a busy machine a start takes ten
 _PLUGIN: Final = f"{DEFAULT_INDEX}-{DEFAULT_NAME}"
 
 EXCLUSIVE, SHARED, FREE = "█", "▒", "·"
@@ -88,8 +89,21 @@ class MachineTooSmall(InputError):
 
 
 @dataclass(eq=False)
+class PluginTooSlow(HostError):
+    """The plugin did not do in time what the demo waits for."""
+
+    awaited: str
+
+    def __str__(self) -> str:
+        return (
+            f"waited {_LONGEST_WAIT:g} s for the plugin to {self.awaited}: "
+            "run the demo again when this machine is less busy"
+        )
+
+
+@dataclass(eq=False)
 class PluginEnded(HostError):
-    """The plugin has ended while the demo was to keep it running."""
+    """The plugin has ended while the demo needs it."""
 
     status: int
 
@@ -143,6 +157,8 @@ def run(options: argparse.Namespace) -> int:
     Raises:
         MachineTooSmall: The synthetic machine cannot hold the workload.
         BadMachineSpec: The text is not the spec of a machine.
+        PluginEnded: The plugin has ended by itself.
+        PluginTooSlow: The plugin has not registered in time.
     """
     path = options.unless_socket
     if path is not None and Path(path).is_socket():
@@ -237,14 +253,10 @@ class _Show:
         loop, ended = asyncio.get_running_loop(), asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, ended.set)
-        assert self.plugin is not None  # noqa: S101 - `play` has started it
-        waits = [asyncio.create_task(one) for one in (ended.wait(), self.plugin.wait())]
-        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-        for one in waits:
-            one.cancel()
+        status = await self._plugin_status_before(ended.wait())
         # Ctrl-C at a terminal ends both.
-        if self.plugin.returncode and not ended.is_set():
-            raise PluginEnded(self.plugin.returncode)
+        if status and not ended.is_set():
+            raise PluginEnded(status)
         print()
 
     async def start(self, title: str, *workloads: Workload) -> None:
@@ -296,7 +308,30 @@ class _Show:
             *("--verify-interval", "0"),
             *("--apply-updates", "runtime"),
         )
-        await self.runtime.synchronized(_PLUGIN)
+        try:
+            synchronized = self.runtime.synchronized(_PLUGIN, _LONGEST_WAIT)
+            status = await self._plugin_status_before(synchronized)
+        except TimeoutError:
+            raise PluginTooSlow("register with the test runtime") from None
+        if status is not None:
+            raise PluginEnded(status)
+
+    async def _plugin_status_before(
+        self, awaited: Coroutine[Any, Any, object]
+    ) -> int | None:
+        """Wait; return the plugin's exit status if it ends first, otherwise None."""
+        assert self.plugin is not None  # noqa: S101 - it was started
+        ended = asyncio.create_task(self.plugin.wait())
+        done = asyncio.create_task(awaited)
+        try:
+            await asyncio.wait((ended, done), return_when=asyncio.FIRST_COMPLETED)
+            if done.done():
+                await done
+                return None
+            return ended.result()
+        finally:
+            ended.cancel()
+            done.cancel()
 
     async def end_plugin(self) -> None:
         """Kill the daemon, as in a crash."""
@@ -305,7 +340,10 @@ class _Show:
                 self.plugin.kill()
             await self.plugin.wait()
             # Until the runtime has noticed, it would still send requests to it.
-            await self.runtime.gone(_PLUGIN)
+            try:
+                await self.runtime.gone(_PLUGIN, _LONGEST_WAIT)
+            except TimeoutError:
+                raise PluginTooSlow("leave the test runtime") from None
             self.plugin = None
 
 

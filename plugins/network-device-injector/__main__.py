@@ -57,7 +57,7 @@ class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 found = shortened(name, SHOWN)
                 raise InvalidField(field, f"{found!r} is no name of a network device")
         try:
-            self.interface  # noqa: B018 - read for its error
+            self.interface()
         except ValueError as error:
             raise InvalidField("address", shortened(str(error), SHOWN)) from None
 
@@ -66,9 +66,14 @@ class Device(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """The name in the pod."""
         return self.new_name or self.name
 
-    @property
     def interface(self) -> IPv4Interface | IPv6Interface | None:
-        """The address in the pod, without a prefix that of one host; None for none."""
+        """Return the address in the pod, without a prefix that of one host.
+
+        None where the annotation has none.
+
+        Raises:
+            ValueError: The address or its prefix is not valid.
+        """
         if not self.address:
             return None
         own = ip_address(self.address)
@@ -134,7 +139,7 @@ class NetworkDeviceInjector(
         for count, one in enumerate(devices):
             try:
                 place = (one.name, namespace, one.inside)
-                lend(*place, mtu=one.mtu, address=one.interface)
+                lend(*place, mtu=one.mtu, address=one.interface())
             except LinkNotMoved as error:
                 self._take_back(pod, devices[:count])
                 raise RequestRejected(f"{title(pod)}: {error}") from None

@@ -205,7 +205,7 @@ async def test_a_deleted_adjustment_is_not_a_failure(
     assert NODE in entries(adjustments, "y")
 
 
-async def test_one_that_cannot_be_written_leaves_the_others_written(
+async def test_a_failed_write_leaves_other_adjustments_written(
     adjustments: FakeApiServer, access: Access
 ) -> None:
     async def forbid(request: Request, wire: Wire) -> bool:

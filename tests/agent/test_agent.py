@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -13,8 +12,7 @@ from random import random
 import attrs
 import pytest
 
-from nri_resmgr.agent.agent import Agent, AgentOptions
-from nri_resmgr.agent.api import Access, ApiClient
+from nri_resmgr.agent.api import Access
 from nri_resmgr.agent.configuration import (
     CONFIG_MAP_SOURCE,
     ConfigScope,
@@ -22,9 +20,11 @@ from nri_resmgr.agent.configuration import (
     custom_resources,
 )
 from nri_resmgr.agent.object_status import MOST_NODES
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.control.client import Client
 from nri_resmgr.spool import CONFIGURATION, decode
 from tests.agent.adjusted import KIND, PATH, adjustment, entries_of
+from tests.agent.agent_task import agent_task
 from tests.agent.fake_api_server import FakeApiServer, Json
 from tests.daemon.test_control import ask, at_work, socket_in
 from tests.waiting import until
@@ -109,14 +109,8 @@ async def agent_of(
         spool=cluster.folder / "spool",
         control_socket=str(socket_in(cluster.folder)),
     )
-    async with ApiClient.open(access) as api:
-        task = asyncio.create_task(Agent(api, options, chance).run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+    async with agent_task(access, options, chance):
+        yield
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,14 +11,15 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from nri_resmgr.agent.agent import Agent, AgentOptions
-from nri_resmgr.agent.api import Access, ApiClient
+from nri_resmgr.agent.api import Access
 from nri_resmgr.agent.claims import answer_of, device_of, slice_name, slice_of
 from nri_resmgr.agent.configuration import ConfigScope, custom_resources
 from nri_resmgr.agent.daemon_state import ClaimDevice, WantedClaim
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.daemon.dra import DRIVER
 from nri_resmgr.testing.kubelet.dra import KubeletClaim
 from nri_resmgr.values import CpuSet
+from tests.agent.agent_task import agent_task
 from tests.agent.fake_api_server import FakeApiServer, Json, status
 from tests.daemon.claims import ClaimNode, claim_node
 from tests.daemon.spooled import NODE
@@ -65,14 +64,8 @@ async def agent_of(node: ClaimNode, access: Access) -> AsyncIterator[None]:
         spool=node.folder / "spool",
         control_socket=str(node.folder / "run/control.sock"),
     )
-    async with ApiClient.open(access) as api:
-        task = asyncio.create_task(Agent(api, options).run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+    async with agent_task(access, options):
+        yield
 
 
 def slice_in(server: FakeApiServer) -> Json:

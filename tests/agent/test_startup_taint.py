@@ -152,7 +152,7 @@ async def test_only_taints_of_the_key_are_removed(
     assert len(server.requests) == asked  # once for each Node
 
 
-async def test_it_stays_until_the_node_serves_and_is_known(
+async def test_the_taint_stays_until_the_node_serves_and_is_known(
     server: FakeApiServer, access: Access
 ) -> None:
     uid = put_node(server, OURS)

@@ -7,7 +7,6 @@ versions in `tests/kubernetes/test_definition_skew.py`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -17,11 +16,12 @@ import msgspec
 import pytest
 
 from nri_resmgr.agent import daemon_state
-from nri_resmgr.agent.agent import Agent, AgentOptions
-from nri_resmgr.agent.api import Access, ApiClient
+from nri_resmgr.agent.api import Access
 from nri_resmgr.agent.configuration import ConfigScope, custom_resources
+from nri_resmgr.agent.options import AgentOptions
 from nri_resmgr.values.documents import from_plain
 from tests.agent.adjusted import KIND, PATH, adjustment
+from tests.agent.agent_task import agent_task
 from tests.agent.fake_api_server import FakeApiServer, Json
 from tests.agent.other_version import Edit, later, older, other_version
 from tests.agent.test_agent import KINDS, NAMESPACE, NODE, NODES, STATIC, policy
@@ -59,15 +59,9 @@ async def node_with(
     async with (
         at_work(folder, "--spool", str(folder / "spool")),
         other_version(socket_in(folder), folder / "edited.sock", edit),
-        ApiClient.open(access) as api,
+        agent_task(access, options),
     ):
-        task = asyncio.create_task(Agent(api, options).run())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        yield
 
 
 def of_node(server: FakeApiServer) -> Json:

@@ -1,4 +1,4 @@
-"""What is counted, said and kept of classes that cannot be had."""
+"""Problems with classes: counted, logged once, and kept until they are solved."""
 
 from __future__ import annotations
 

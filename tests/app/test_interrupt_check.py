@@ -34,7 +34,7 @@ def test_others_are_refused(tmp_path: Path) -> None:
         check.check(asking_for("*nvme*"))
 
 
-def test_nothing_is_refused_where_they_cannot_be_read(tmp_path: Path) -> None:
+def test_unreadable_interrupts_refuse_no_pattern(tmp_path: Path) -> None:
     (tmp_path / "proc/interrupts").mkdir(parents=True)
     check = InterruptCheck(("*eth*",), KnownInterrupts(HostTree(tmp_path)))
 

@@ -63,7 +63,7 @@ def reported(document: str, *, per_container: bool = False) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_whatever_the_policy_metrics_are_as_the_table_has_them(document: str) -> None:
+def test_metrics_of_every_policy_are_as_in_the_table(document: str) -> None:
     parser = pytest.importorskip("prometheus_client.parser", reason="an extra of tests")
     text = render(
         [

@@ -99,7 +99,7 @@ def test_one_more_request(
 
 @pytest.mark.parametrize("gib", [1, 8, 16])
 @pytest.mark.parametrize("machine", MACHINES)
-def test_one_that_takes_widening(
+def test_a_request_that_is_widened(
     benchmark: BenchmarkFixture, machine: str, gib: int
 ) -> None:
     ledger = used(machine, 0.75)

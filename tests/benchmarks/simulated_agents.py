@@ -12,10 +12,11 @@ import contextlib
 from pathlib import Path
 from typing import Final
 
-from nri_resmgr.agent.agent import Agent, AgentOptions
+from nri_resmgr.agent.agent import Agent
 from nri_resmgr.agent.api import ApiClient, find_access
 from nri_resmgr.agent.api.credentials import Access
 from nri_resmgr.agent.configuration import ConfigScope, custom_resources
+from nri_resmgr.agent.options import AgentOptions
 from tests.benchmarks.cluster import KIND, NAMESPACE
 from tests.benchmarks.stand_in_daemon import StandInDaemon
 

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.process
         ),
     ],
 )
-def test_a_machine_that_will_not_do_is_reported(spec: str, sentence: str) -> None:
+def test_an_unsuitable_machine_is_reported(spec: str, sentence: str) -> None:
     done = nri_resmgr("demo", "--machine", spec)
 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
@@ -68,7 +68,7 @@ async def demo(folder: Path, *flags: str) -> AsyncIterator[asyncio.subprocess.Pr
         start_new_session=True,
     )
     try:
-        async with asyncio.timeout(50):
+        async with asyncio.timeout(120):
             yield process
     finally:
         # Its plugin, too, which would have its output open for ever.
@@ -144,6 +144,33 @@ async def test_a_demo_that_stays_reports_the_end_of_its_plugin(tmp_path: Path) -
 
     assert (process.returncode, last) == (1, b"")
     assert complaint == b"nri-resmgr: the plugin has ended with status -9\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        pytest.param(
+            signal.SIGSTOP,
+            "waited 30 s for the plugin to register with the test runtime: "
+            "run the demo again when this machine is less busy",
+            id="hangs",
+        ),
+        pytest.param(signal.SIGKILL, "the plugin has ended with status -9", id="ends"),
+    ],
+)
+async def test_a_plugin_that_does_not_register_is_reported(
+    number: signal.Signals, sentence: str, tmp_path: Path
+) -> None:
+    async with demo(tmp_path) as process:
+        await until(lambda: has_plugin(process))
+        plugin = plugin_of(process)
+        os.kill(plugin, number)
+        _, complaint = await process.communicate()
+
+    assert (process.returncode, complaint.decode()) == (1, f"nri-resmgr: {sentence}\n")
+    assert not is_alive(plugin)
+    assert is_empty(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

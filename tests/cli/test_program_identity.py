@@ -64,7 +64,7 @@ def test_the_identity_is_the_programs_own(
     assert str(identity_of(program, None, None)) == expected
 
 
-def test_what_the_operator_says_has_priority(tmp_path: Path) -> None:
+def test_name_and_index_of_the_operator_have_priority(tmp_path: Path) -> None:
     program = written(tmp_path / "05-hello.py", "serve(A(), index='10')")
 
     assert str(identity_of(program, "own", "20")) == "20-own"

@@ -111,7 +111,7 @@ def test_plugins_register_with_the_stock_configuration(
     }
 
 
-def test_all_comes_back(node: Node) -> None:
+def test_undo_restores_the_configuration(node: Node) -> None:
     stock, before = node.main.read_bytes(), node.nri()
     node.enable()
     during = node.nri()

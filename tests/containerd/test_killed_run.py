@@ -32,7 +32,7 @@ NEXT: Final = "tests/real_host/test_cache.py"
 
 @attrs.frozen
 class Left:
-    """What there is of a run on this machine."""
+    """Processes, mounts and cgroups that a run has left on this machine."""
 
     processes: frozenset[int]
     mounts: tuple[str, ...]

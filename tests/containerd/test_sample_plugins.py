@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -251,10 +250,6 @@ async def test_what_the_logger_records_is_replayed(
     assert container.linux.cgroups_path
 
 
-@pytest.mark.skipif(
-    not all(map(shutil.which, ("unshare", "nsenter", "ip"))),
-    reason="needs unshare(1), nsenter(1) and ip(8)",
-)
 def test_a_network_device_is_in_the_pod_until_it_stops(
     new_containerd: Callable[[Options], Containerd], tmp_path: Path
 ) -> None:

@@ -95,7 +95,7 @@ def test_an_invalid_record_is_set_aside_at_the_synchronization(
     static: StateDir,
 ) -> None:
     policy = policy_of(document(0), DocumentSource.FILE)
-    lines = ['["grant","nobody",{"cpus":"1"}]\n']
+    lines = ['["grant","missing",{"cpus":"1"}]\n']
     static.write(CHECKPOINT_NAME, checkpoint(lines, "StaticPolicy", "1.0", "today"))
     restore_checkpoint(static, policy, may_switch=True)
     policy.synchronize((POD,), (WEB,))

@@ -18,14 +18,14 @@ from nri_resmgr.process.heartbeat import Heartbeat
 
 @attrs.frozen
 class OldHeartbeat:
-    """A heartbeat, as old as it is said to be."""
+    """A heartbeat of a given age."""
 
     age: float
 
 
 @attrs.frozen
 class Requests:
-    """What is open, for as long as it is said to be."""
+    """Requests, the oldest of which is open for so many seconds."""
 
     busy_seconds: float
 

@@ -162,7 +162,7 @@ spec:
 """
 
 
-async def test_what_does_not_count_is_counted_and_shown(tmp_path: Path) -> None:
+async def test_settings_without_effect_are_counted_and_shown(tmp_path: Path) -> None:
     path, control = write(tmp_path / "my.yaml", ABSENT), tmp_path / "c.sock"
     flags = (*ENDPOINT, "--config-file", str(path), "--control-socket", str(control))
     async with daemon(tmp_path, MACHINE, *flags) as running:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from nri_resmgr.cli.workload import Workload
 from nri_resmgr.testing import PluginRefused
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
-from tests.cli.command import ROOT, nri_resmgr
+from tests.cli.command import nri_resmgr
 from tests.daemon.daemon_process import daemon
 
 pytestmark = pytest.mark.process
@@ -208,28 +206,3 @@ def test_bad_flags_are_refused_before_the_start(
     done = nri_resmgr("run", *flags)
 
     assert (done.returncode, done.stderr) == (2, f"nri-resmgr: {sentence}\n")
-
-
-WITHOUT: Final = """
-import sys
-sys.modules["opentelemetry"] = None
-sys.argv = ["nri-resmgr", "run", *sys.argv[1:]]
-from nri_resmgr.__main__ import main
-raise SystemExit(main())
-"""
-
-
-def test_without_the_extra_the_flag_is_refused() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT, "--otel-endpoint", "http://127.0.0.1:4318"],
-        env={"PYTHONPATH": str(ROOT), "NRI_RESMGR_STATE_DIR": ""},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 2
-    assert done.stderr == (
-        "nri-resmgr: --otel-endpoint needs OpenTelemetry, which is not installed; "
-        "pip install 'nri-resmgr[otel]' adds it\n"
-    )

@@ -6,7 +6,7 @@ from nri_resmgr.host.recorded import RecordedTree
 from nri_resmgr.host.remembered import RememberedTree
 
 
-def test_what_is_there_is_read_once() -> None:
+def test_a_present_file_is_read_once() -> None:
     files = {"/a": "1"}
     tree = RememberedTree(RecordedTree(files=files))
     first = tree.read("/a")
@@ -17,7 +17,7 @@ def test_what_is_there_is_read_once() -> None:
     assert tree.read("/a") == "2"
 
 
-def test_what_is_absent_is_looked_for_again() -> None:
+def test_a_missing_file_is_looked_for_again() -> None:
     files = dict[str, str]()
     tree = RememberedTree(RecordedTree(files=files))
     first = tree.read("/a")

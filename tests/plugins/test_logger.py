@@ -104,17 +104,17 @@ async def test_prints_every_message_both_ways(tmp_path: Path, style: str) -> Non
         pytest.param(
             ["--events", "pod,createcontainer", "--namespaces", "kube-*"],
             ["kube-system/web", "kube-system/web/app", "kube-system/web/sidecar"],
-            id="namespaces go by shell patterns",
+            id="namespaces by shell patterns",
         ),
         pytest.param(
-            ["--events", "pod,createcontainer", "--names", "app,nobody"],
+            ["--events", "pod,createcontainer", "--names", "app,missing"],
             ["default/web/app", "kube-system/web/app"],
-            id="a container's name is one to go by",
+            id="by the name of a container",
         ),
         pytest.param(
             ["--events", "pod,createcontainer", "--names", "w?b", "--namespaces", "d*"],
             ["default/web", "default/web/app", "default/web/sidecar"],
-            id="a pod's name brings its containers along",
+            id="by the name of a pod, with its containers",
         ),
     ],
 )

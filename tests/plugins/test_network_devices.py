@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -22,14 +20,7 @@ from tests.plugins.programs import PLUGINS, running_command
 from tests.plugins.stories import LEVELS
 from tests.real_host.namespaces import Namespace, new_namespace
 
-pytestmark = [
-    pytest.mark.process,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root makes namespaces"),
-    pytest.mark.skipif(
-        not all(map(shutil.which, ("unshare", "nsenter", "ip"))),
-        reason="needs unshare(1), nsenter(1) and ip(8)",
-    ),
-]
+pytestmark = pytest.mark.process
 
 LEND: Final = """
 import sys

@@ -1,4 +1,4 @@
-"""What is measured of places, with examples that can be counted by hand."""
+"""Measures of placements, with examples that can be counted by hand."""
 
 from __future__ import annotations
 

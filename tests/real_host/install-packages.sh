@@ -24,6 +24,7 @@ buildah             buildah
 /usr/lib/podman/netavark  netavark
 ps                  procps
 zsh                 zsh
+ip                  iproute2
 "
 # Debian's tests take other suites' containerd and busybox without installing.
 if ! grep -qx 'ID=debian' /etc/os-release; then

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import attrs
+
+from tests.real_host.absent import give_up
 
 # To the end of its input, which comes at the latest with that of the tests' process.
 _HOLDER = "echo made; read -r _"
@@ -61,7 +64,12 @@ class Namespace:
 
 @contextmanager
 def new_namespace() -> Iterator[Namespace]:
-    """Make a namespace."""
+    """Make a namespace; skip where that cannot be."""
+    if os.geteuid() != 0:
+        give_up("only root makes network namespaces")
+    for program in ("unshare", "nsenter", "ip"):
+        if shutil.which(program) is None:
+            give_up(f"{program} is not installed")
     command = ("unshare", "--net", "sh", "-c", _HOLDER)
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as holder:

@@ -181,7 +181,7 @@ async def test_others_that_stay_on_exclusive_cpus_break_laws(tmp_path: Path) -> 
     assert left_there == {NO_PARTITION, SHARED, f"together with {OWN}"}
 
 
-async def test_what_waits_or_goes_unnoticed_breaks_laws(tmp_path: Path) -> None:
+async def test_a_waiting_or_unnoticed_change_breaks_laws(tmp_path: Path) -> None:
     async with watched_node(tmp_path) as node:
         await node.node.create(OWN, 2)
         before_the_start = node.broken()

@@ -73,7 +73,7 @@ def test_an_enabled_unit_is_better_than_nothing(host: Host) -> None:
     assert find_runtime(host.tree, None).why == f"unit /{WANTS}/crio.service"
 
 
-def test_nothing_is_reported(host: Host) -> None:
+def test_a_host_without_a_runtime_is_an_error(host: Host) -> None:
     with pytest.raises(NoRuntime):
         find_runtime(host.tree, None)
 

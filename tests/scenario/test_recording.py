@@ -314,7 +314,7 @@ print(most)
 
 
 @pytest.mark.process
-def test_what_waits_takes_little_more_than_its_bytes(tmp_path: Path) -> None:
+def test_waiting_records_take_little_more_than_their_bytes(tmp_path: Path) -> None:
     """As objects, 32 MiB of pods with many small labels took 300 MiB."""
     done = subprocess.run(
         [sys.executable, "-c", WAITING, str(tmp_path / "rec")],

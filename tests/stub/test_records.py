@@ -319,7 +319,7 @@ async def test_where_calls_can_dead_lock_two_record_updates_are_sent_with_a_repl
 
 
 @pytest.mark.parametrize("level", [OLDEST, OLD])
-async def test_none_that_the_runtime_cannot_apply_fails_the_request(
+async def test_an_update_that_the_runtime_cannot_apply_fails_no_request(
     level: NriLevel, tmp_path: Path
 ) -> None:
     async with plugged(tmp_path, Scheduler(), level) as (runtime, stub):

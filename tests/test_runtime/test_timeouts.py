@@ -129,7 +129,7 @@ async def test_a_plugin_updates_containers_unasked(tmp_path: Path) -> None:
             pod = await runtime.run_pod(Pod())
             await runtime.create_container(pod.id, Container())
             peer.call("UpdateContainers", updates("ctr0", "3"))
-            peer.call("UpdateContainers", updates("nobody", "3"))
+            peer.call("UpdateContainers", updates("missing", "3"))
             runtime.unupdatable.add("ctr9")
             peer.call("UpdateContainers", updates("ctr9", "3"))
             await peer.wait_replies(4)

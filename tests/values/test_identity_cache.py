@@ -1,4 +1,4 @@
-"""What is recalled is what was made of the same object, and never of another."""
+"""A cached value was made of the same object, and never of another."""
 
 from __future__ import annotations
 

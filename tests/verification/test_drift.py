@@ -1,4 +1,4 @@
-"""What it means that the kernel has something else in force than was decided."""
+"""Drift: the kernel has something else in force than was decided."""
 
 from __future__ import annotations
 

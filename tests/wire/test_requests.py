@@ -203,7 +203,7 @@ def test_a_call_is_answered_once(answer: Callable[[ServerConnection], bytes]) ->
         answer(serving)
 
 
-def test_an_id_used_twice_is_owed_two_answers() -> None:
+def test_an_id_used_twice_gets_two_answers() -> None:
     serving = server()
     serving.receive_data(asks(1) + asks(1))
 

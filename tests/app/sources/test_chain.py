@@ -192,7 +192,7 @@ def test_the_oom_score_of_a_pod_that_asks_for_itself_may_be_lower() -> None:
     assert found.source is RequestOrigin.ANNOTATION
 
 
-def test_nothing_is_expected_where_nothing_knows() -> None:
+def test_a_pod_that_no_source_knows_declares_nothing() -> None:
     assert chain().declared(Pod(id="p1")) == NOTHING_DECLARED
 
 

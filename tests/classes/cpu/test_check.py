@@ -1,4 +1,4 @@
-"""What is reported of classes that a machine cannot do, or not quite."""
+"""Problems of CPU classes that a machine supports in part, or not at all."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def test_a_choice_of_irqbalance_is_as_good_unless_it_is_spared(
     ] == stray
 
 
-def test_nothing_placed_needs_nothing() -> None:
+def test_an_empty_placement_needs_no_bans() -> None:
     assert not bans_for(InterruptPlacement(), IRQ_CPUS)
 
 

@@ -107,7 +107,7 @@ def test_the_root_group_takes_threads_back(world: World) -> None:
         pytest.param("gold", "pod2", "gold/mon_groups/pod2", id="monitoring group"),
     ],
 )
-def test_nothing_is_moved_where_there_is_no_such(
+def test_no_thread_is_moved_into_a_missing_group(
     name: str, monitor: str, path: str, world: World
 ) -> None:
     with pytest.raises(UnknownGroup) as refusal:

@@ -1,4 +1,4 @@
-"""What is taken out of what, machine by machine."""
+"""CPUs that are picked from a set of free ones, machine by machine."""
 
 from __future__ import annotations
 

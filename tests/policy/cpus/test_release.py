@@ -1,4 +1,4 @@
-"""What is given back, and what stays."""
+"""CPUs that a container returns, and those that it keeps."""
 
 from __future__ import annotations
 
@@ -61,6 +61,6 @@ def test_preferences_apply_to_the_remaining_cpus(
     assert given_back.cpus == cpus(gone)
 
 
-def test_refuses_to_give_back_more_than_is_held() -> None:
+def test_refuses_to_return_more_cpus_than_are_held() -> None:
     with pytest.raises(CpusExhausted, match=r"wanted 2 CPUs, 1 free \(3\)"):
         release_cpus(cpus("3"), 2, TWO_NODES)

@@ -124,7 +124,7 @@ def test_a_smaller_size_narrows_nothing() -> None:
 
 def test_a_release_leaves_the_older_ledger_as_it_was() -> None:
     ledger = with_all(EMPTY, wish("a", "0", 6), wish("b", "1", 8))
-    after = ledger.release("a", "b", "nobody")
+    after = ledger.release("a", "b", "missing")
 
     assert [zones(one) for one in (ledger, after)] == ["a:0 b:1", ""]
     assert [one.available(nodes("0-1")) for one in (ledger, after)] == [2, 16]
