@@ -583,3 +583,37 @@ def test_a_container_without_room_is_not_reported_as_kept() -> None:
     history.resize("db", {"request": MilliCpus(1500)})
 
     check_restarts(history)
+
+
+def test_a_container_that_grew_is_where_its_balloon_shares_idle_cpus() -> None:
+    kind, machine = "BalloonsPolicy", "2s2n2c2t"
+    plain = f"{{{RESERVED}, balloonTypes: [{{name: b, maxCPUs: 4}}]}}"
+    shares = plain.replace("4}", "4, shareIdleCPUsInSame: l2cache}")
+    history = History(policy_of(kind, plain, machine))
+    history.create(in_balloon("b", one("web", 1000)))
+    history.create(ContainerSpec(id="log", pod="log", qos=QosClass.BEST_EFFORT))
+    history.create(in_balloon("b", burstable("db", 3000, created=1)))
+    history.stop("db")
+    history.resize("web", guaranteed(2000))
+    history.resize("web", guaranteed(3000))
+    history.switch(policy_of(kind, shares, machine))
+    check_restarts(history, range(8))
+
+
+def test_one_that_fell_back_stays_where_there_is_room_for_it_by_now() -> None:
+    spec = f"{{{RESERVED}, balloonTypes: [{{name: b, minCPUs: 1}}]}}"
+    before, after = machines = ("1s2n4c1t offline=5", "1s2n4c1t")
+    history = History(policy_of("StaticPlusPolicy", f"{{{RESERVED}}}", after), machines)
+    log = ContainerSpec(id="log", pod="log", qos=QosClass.BEST_EFFORT)
+    history.create(in_balloon("b", log))
+    history.create(burstable("db", 2500, created=1))
+    history.create(replace(one("web", 3000), created=2))
+    history.switch(policy_of("BalloonsPolicy", spec, before))
+    assert history.why["web"] is Rule.FELL_BACK
+    history.stop("db")
+    history.switch(policy_of("BalloonsPolicy", spec, after))
+    history.create(replace(one("api", 1500), created=3))
+    # It came when a CPU was back, on which none of them runs.
+    assert history.pins["web"].cpus == history.pins["api"].cpus
+
+    check_restarts(history, range(8))
