@@ -21,6 +21,8 @@ from tests.real_host.resources import Resources
 
 pytestmark = pytest.mark.containerd
 
+LIMIT: Final = '{"type":"RLIMIT_NOFILE","hard":2000,"soft":1000}'
+
 # NRI 0.10.
 VALIDATING_RELEASE: Final = (2, 2)
 
@@ -64,7 +66,7 @@ def test_what_another_plugin_changes_is_shown(
     lines = [line.partition("Z  ")[2] for line in shown.read_text().splitlines()]
     assert [line.split("  ")[:3] for line in lines] == [
         ["CreateContainer", "default/web/log", "unchanged"],
-        ["CreateContainer", "default/web/app", "rlimits +RLIMIT_NOFILE=1000:2000"],
+        ["CreateContainer", "default/web/app", f"rlimits +{LIMIT}"],
         ["UpdateContainer", "default/web/app", "unchanged"],
     ]
 
