@@ -119,7 +119,8 @@ def update_response(result: object) -> nri_pb2.UpdateContainerResponse:
     """Convert an update_container handler's result: an UpdateReply, or updates."""
     reply = result if isinstance(result, UpdateReply) else UpdateReply(_updates(result))
     response = nri_pb2.UpdateContainerResponse()
-    _add_updates(response, tuple(reply.updates))
+    updates = [update for update in reply.updates if not _is_empty(update)]
+    _add_updates(response, tuple(updates))
     _add_evictions(response, reply.evictions)
     return response
 
@@ -146,6 +147,13 @@ def _updates(result: object) -> tuple[ContainerUpdate, ...]:
     if not isinstance(result, Iterable):
         raise _wrong(result, "None, a ContainerUpdate or several")
     return tuple(result)
+
+
+def _is_empty(update: object) -> bool:
+    """Return whether it has no resources, which a runtime applies as the request."""
+    if not isinstance(update, ContainerUpdate) or not update.container_id:
+        return False  # a mistake, which is reported
+    return update.linux is None or update.linux.resources is None
 
 
 def _add_updates(

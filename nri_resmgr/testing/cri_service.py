@@ -219,7 +219,13 @@ class CriService:
     async def update_container(
         self, container_id: str, resources: LinuxResources
     ) -> UpdateResult:
-        """Update a container's resources, after plugins may have changed them."""
+        """Update a container's resources, after plugins may have changed them.
+
+        Raises:
+            RuntimeRefusal: A plugin failed the request, plugins conflict, or the
+                container cannot be updated. In the last case updates of other
+                containers stay.
+        """
         container = self.world.containers[container_id]
         pod = self.world.pods[container.pod_sandbox_id]
         async with self._events() as plugins:
@@ -230,7 +236,9 @@ class CriService:
                 item for item in merge.updates if item.container_id != container_id
             ]
             self.apply(others, must_work=self.profile.is_crio)
-            self.world.update(container_id, merge.requested, all_fields=False)
+            if container_id in self.unupdatable:
+                raise UpdatesFailed((container_id,))
+            self.world.update(container_id, merge.applied, all_fields=False)
             await self._notify(Event.POST_UPDATE_CONTAINER, pod, container)
         return UpdateResult(
             from_message(container), tuple(map(from_message, merge.updates))

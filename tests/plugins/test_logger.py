@@ -19,6 +19,7 @@ from tests.plugins.programs import (
     run_to_end,
     running,
 )
+from tests.plugins.stories import LEVELS
 
 pytestmark = pytest.mark.process
 
@@ -122,6 +123,18 @@ async def test_prints_the_selected_events(
     tmp_path: Path, flags: list[str], expected: list[str]
 ) -> None:
     assert subjects(await printed(Runtime(tmp_path), *flags)) == expected
+
+
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+async def test_requests_of_every_level_are_printed(
+    tmp_path: Path, level: NriLevel
+) -> None:
+    entries = await printed(Runtime(tmp_path, level), "--events", "pod,createcontainer")
+
+    assert subjects(entries) == [
+        *("default/web", "default/web/app", "default/web/sidecar"),
+        *("kube-system/web", "kube-system/web/app", "kube-system/web/sidecar"),
+    ]
 
 
 async def test_old_runtimes_report_events_by_state_change(tmp_path: Path) -> None:

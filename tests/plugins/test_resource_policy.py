@@ -6,21 +6,35 @@ from pathlib import Path
 
 import pytest
 
-from nri_resmgr.testing import Runtime
+from nri_proto import NriLevel
+from nri_resmgr.stub import Container, Pod
+from nri_resmgr.testing import Runtime, RuntimeOptions
 from tests.plugins.programs import PLUGINS, run_to_end, running
+from tests.plugins.stories import LEVELS
 
 pytestmark = pytest.mark.process
 
 PROGRAM = PLUGINS / "resource-policy"
 
 
-async def test_the_program_registers_as_the_command_does(tmp_path: Path) -> None:
-    async with Runtime(tmp_path) as runtime:
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+async def test_the_program_serves_as_the_command_does(
+    tmp_path: Path, level: NriLevel
+) -> None:
+    patient = RuntimeOptions(request_timeout=10.0)
+    async with Runtime(tmp_path, level, options=patient) as runtime:
         socket = str(runtime.socket_path)
         async with running(PROGRAM, "--nri-socket", socket, "--dry-run"):
-            await runtime.synchronized("90-resource-policy")
+            await runtime.synchronized("90-resource-policy", 60)
+            pod = await runtime.run_pod(Pod())
+            created = await runtime.create_container(pod.id, Container())
+            await runtime.start_container(created.container.id)
+            await runtime.remove_pod(pod.id)
 
             assert runtime.plugins == ("90-resource-policy",)
+            assert runtime.ignored == []
+            calls = runtime.calls_to("90-resource-policy")
+            assert calls.count("CreateContainer") == 1
 
 
 @pytest.mark.parametrize(

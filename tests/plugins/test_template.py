@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nri_proto import NriLevel
 from nri_resmgr.stub import Container, Pod
 from nri_resmgr.testing import Runtime, RuntimeRefusal
 from tests.plugins.programs import (
@@ -15,6 +16,7 @@ from tests.plugins.programs import (
     run_to_end,
     running,
 )
+from tests.plugins.stories import LEVELS
 
 pytestmark = pytest.mark.process
 
@@ -27,8 +29,11 @@ async def greet(runtime: Runtime) -> Container:
     return created.container
 
 
-async def test_the_template_greets_new_containers(tmp_path: Path) -> None:
-    async with Runtime(tmp_path) as runtime:
+@pytest.mark.parametrize("level", LEVELS, ids=str)
+async def test_the_template_greets_new_containers(
+    tmp_path: Path, level: NriLevel
+) -> None:
+    async with Runtime(tmp_path, level) as runtime:
         socket = str(runtime.socket_path)
         async with running(TEMPLATE, "--socket", socket):
             await runtime.synchronized("10-template")

@@ -259,6 +259,15 @@ def test_an_inconsistent_reply_is_refused(reply: object, error: ReplyError) -> N
     assert str(caught.value) == str(error)
 
 
+def test_an_update_that_changes_nothing_leaves_the_request_alone() -> None:
+    """A runtime would apply it instead of what was requested."""
+    empty = ContainerUpdate("c2", LinuxContainerUpdate())
+
+    response = update_response([C1, empty, C1.set_cpus("0")])
+
+    assert list(response.update) == [to_message(C1.set_cpus("0"))]
+
+
 def test_different_fields_and_keys_of_one_container_go_together() -> None:
     rule = DeviceCgroupRule(allow=True)
     updates = (

@@ -110,7 +110,19 @@ def test_without_changes_the_request_stays_as_it_is() -> None:
     merged = merge([CPUS])
 
     assert merged.requested == resources("cpu { shares { value: 100 } }")
+    assert merged.applied == merged.requested
     assert merged.updates == [update(CPUS)]
+
+
+def test_an_update_without_resources_takes_the_place_of_the_request() -> None:
+    merged = merge(['container_id: "c0"'])
+    later = merge(
+        ['container_id: "c0"'], ['container_id: "c0" linux { resources { } }']
+    )
+
+    assert merged.requested == resources("cpu { shares { value: 100 } }")
+    assert merged.applied == resources("")
+    assert later.applied == later.requested == merged.requested
 
 
 def test_an_update_without_container_id_changes_nothing() -> None:
@@ -135,7 +147,8 @@ def test_an_update_without_container_id_changes_nothing() -> None:
         pytest.param(
             'rdt_class { value: "x" } pids { limit: 1 } '
             "memory { limit { value: 9 } reservation { value: 8 } }",
-            'cpu { cpus: "0" shares { value: 2 } } memory { limit { value: 9 } }',
+            'cpu { cpus: "0" shares { value: 2 } } '
+            "memory { limit { value: 9 } swap { value: 9 } }",
             id="what CRI has no word for gets lost",
         ),
     ],

@@ -61,7 +61,8 @@ def apply_resources(
     """Update resources as CRI does: 0 and empty mean unchanged.
 
     Memory limit, CPU shares, quota and period, the CPU and node lists, hugepages and
-    unified keys are applied. Everything else is lost.
+    unified keys are applied, and swap is set to the memory limit. Everything else is
+    lost.
 
     Source:
         containerd, internal/cri/nri/nri_api_linux.go.
@@ -135,9 +136,6 @@ def _apply_new_resources(
         if changes.cpu.HasField(name):
             put(getattr(resources.cpu, name), getattr(changes.cpu, name))
     _apply_common(changes, resources)
-    # Of memory only the limit is applied, and swap is set to the same.
-    if changes.memory.limit.value:
-        resources.memory.swap.value = changes.memory.limit.value
     for name in ("blockio_class", "rdt_class", "pids"):
         if changes.HasField(name):
             put(getattr(resources, name), getattr(changes, name))
@@ -150,8 +148,10 @@ def _apply_common(
     for name in ("cpus", "mems"):
         if text := getattr(changes.cpu, name):
             setattr(resources.cpu, name, text)
+    # Of memory only the limit is applied, and swap is set to the same.
     if changes.memory.limit.value:
         put(resources.memory.limit, changes.memory.limit)
+        put(resources.memory.swap, changes.memory.limit)
     _apply_hugepages(changes.hugepage_limits, resources)
     resources.unified.update(changes.unified)
 

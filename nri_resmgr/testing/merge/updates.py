@@ -15,7 +15,7 @@ class UpdateMerge:
 
     Attributes:
         requested: The resources of a pending UpdateContainer with the changes of
-            plugins; empty without one.
+            plugins, as the next plugin sees them; empty without one.
     """
 
     def __init__(
@@ -39,6 +39,16 @@ class UpdateMerge:
         """All updates; that of the requested container, if plugins changed it, last."""
         updates = self._updates.values()
         return sorted(updates, key=lambda one: one.container_id == self._updating)
+
+    @property
+    def applied(self) -> nri_pb2.LinuxResources:
+        """The resources that the runtime applies to the requested container.
+
+        Empty if a plugin updates it without any resources and none with some: Go has
+        that update take the place of the request.
+        """
+        entry = self._updates.get(self._updating)
+        return self.requested if entry is None else entry.linux.resources
 
     def apply(self, plugin: str, updates: Iterable[nri_pb2.ContainerUpdate]) -> None:
         """Merge the updates of one plugin's reply.
