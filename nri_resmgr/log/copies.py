@@ -9,7 +9,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from time import time_ns
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
+
+import msgspec
 
 from nri_resmgr.values.printable import LINES, printable
 
@@ -34,7 +36,7 @@ def _do_nothing() -> None:
     pass
 
 
-class LineCopy(NamedTuple):
+class LineCopy(msgspec.Struct, frozen=True):
     """A line of the log.
 
     Attributes:
