@@ -21,6 +21,8 @@ _HOST_ONLY = (
     "tests/containerd/test_busy_node.py",
     # The runtime decides, and the host has the guest's release.
     "tests/containerd/test_conflicts.py",
+    "tests/containerd/test_update_conflicts.py",
+    "tests/containerd/test_inspect.py",
     "tests/containerd/test_enable_runtime.py",
     "tests/containerd/test_image_pod.py",
     "tests/containerd/test_kills.py",
