@@ -126,7 +126,7 @@ class ObservabilityInForce(DecisionObserver):
         self._observers.tracing.switch(is_on=self.present.traces is not None)
         if self.present != before:
             # They wait for the libraries, which are imported late.
-            line_copies.is_on = self.present.log_period is not None
+            line_copies.switch(is_on=self.present.log_period is not None)
             for one in self._followers:
                 one.set()
 

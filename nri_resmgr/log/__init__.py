@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from nri_resmgr.log.copies import line_copies
 from nri_resmgr.log.levels import DEBUG, ERROR, INFO, WARNING, levels
 from nri_resmgr.log.line_style import line_style
 
@@ -97,8 +96,8 @@ class Logger:
             self._write("error", event, fields)
 
     def _write(self, method: str, event: str, fields: Mapping[str, object]) -> None:
-        if line_copies.is_on:
-            line_copies.put(self._component.name, method, event, fields)
+        if line_style.also:
+            line_style.also(self._component.name, method, event, fields)
         if line_style.source:
             fields = {"component": self._component.name, **fields}
         if line_style.context:

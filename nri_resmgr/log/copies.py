@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from nri_resmgr.log.line_style import line_style
 from nri_resmgr.values.printable import LINES, printable
 
 MOST_LINES: Final = 2048
@@ -58,12 +59,10 @@ class LineCopies:
     """The copies that wait, in their order; any thread may put and take.
 
     Attributes:
-        is_on: Whether lines are copied; they wait also before there is a reader.
         lost: The number of those that the reader did not get, or could not deliver.
     """
 
     def __init__(self) -> None:
-        self.is_on = False
         self.lost = 0
         self._lines: deque[LineCopy] = deque()
         self._characters = 0
@@ -86,9 +85,13 @@ class LineCopies:
         """
         self._reader, self._wake = component, wake
 
+    def switch(self, *, is_on: bool) -> None:
+        """Copy lines of this process or not; they wait also without a reader."""
+        line_style.also = self.put if is_on else None
+
     def stop(self) -> None:
         """Copy no more lines, and drop those that wait: there will be no reader."""
-        self.is_on = False
+        self.switch(is_on=False)
         while self.take():
             pass
 

@@ -32,7 +32,7 @@ class Number(enum.IntEnum):
 
 @contextmanager
 def copying() -> Iterator[None]:
-    line_copies.is_on = True
+    line_copies.switch(is_on=True)
     try:
         yield
     finally:
