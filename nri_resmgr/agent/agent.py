@@ -169,8 +169,9 @@ class Agent:
 
     def _daemon_changed(self) -> None:
         """Note that the state, claims or verdicts of the daemon have changed."""
-        self._configuration.note_verdicts()
         self._adjustments.note_verdicts()
+        if self._configuration.is_judged and self._adjustments.is_judged:
+            self._daemon.verdicts_came()
         if (verdicts := self._daemon.verdicts) is not None:
             self._counters.note(verdicts)
         self._claims_changed.set()

@@ -78,8 +78,8 @@ class DaemonLink:
         self._hurried_until = asyncio.get_running_loop().time() + _PATIENCE
         self._handed_over.set()
 
-    def verdict_came(self) -> None:
-        """Ask as seldom as usual."""
+    def verdicts_came(self) -> None:
+        """Ask as seldom as usual: all that was handed over is judged."""
         self._hurried_until = 0.0
 
     async def zones(self) -> Zones | None:

@@ -146,10 +146,10 @@ class ConfigurationHandOver:
             return PENDING
         return verdict_of(verdicts.configuration, self.config.uid, self._digest)
 
-    def note_verdicts(self) -> None:
-        """Note that the daemon's verdicts may have changed."""
-        if self.verdict.outcome is not Outcome.PENDING:
-            self._documents.daemon.verdict_came()
+    @property
+    def is_judged(self) -> bool:
+        """Whether the daemon has judged what was handed over, if anything was."""
+        return self.config is None or self.verdict.outcome is not Outcome.PENDING
 
     async def run(self) -> None:
         """Hand over the chosen document, at most once in a pause, until cancelled."""
@@ -224,6 +224,14 @@ class AdjustmentsHandOver:
         )
         self.pace = AdjustmentPace(scope.node)
         self.judged: JudgedAdjustments | None = None
+        file = documents.read(What.ADJUSTMENTS)
+        self._digest = file.digest if file else ""
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the daemon has judged what was handed over, if anything was."""
+        digest = self.judged.digest if self.judged else ""
+        return digest == self._digest
 
     def note_verdicts(self) -> None:
         """Note that the daemon's verdicts may have changed."""
@@ -241,9 +249,12 @@ class AdjustmentsHandOver:
             # Before the daemon can judge them.
             self.pace.seen(found.values(), monotonic(), self._chance())
             header = SpoolHeader(kind="AdjustmentList", node=self._node)
+            text = text_of(found)
             written = self._documents.write(
-                What.ADJUSTMENTS, header, text_of(found), "adjustments"
+                What.ADJUSTMENTS, header, text, "adjustments"
             )
+            if written is not Written.REJECTED:
+                self._digest = sha256_of(text.encode())
             if written is Written.NEW:
                 log.info("agent.adjustments-handed-over", count=len(found))
             self._changed()

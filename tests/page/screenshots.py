@@ -75,6 +75,8 @@ async def take(folder: Path) -> None:
             for workload in _WORKLOADS:
                 with suppress(PluginRefused):
                     await running.place(workload)
+            # It begins some time after the first requests are answered.
+            await running.line("http.listening")
             env = {"NRI_RESMGR_CONTROL_SOCKET": socket}
             await asyncio.to_thread(_take, folder, window, port, env, work / "host")
 
