@@ -30,6 +30,10 @@ _PROMETHEUS: Final = "prometheus"
 _OTLP_HTTP: Final = "otlp-http"
 _OTLP_GRPC: Final = "otlp-grpc"
 _EXPORTERS: Final = (_OTLP_HTTP, _OTLP_GRPC)
+# Of a collector's address. Each alone stands for the default collector; none of them
+# encrypts. Source: nri-plugins, pkg/instrumentation/tracing/exporter.go.
+_OF_GRPC: Final = (_OTLP_GRPC, "grpc")
+_PLAINTEXT: Final = (_OTLP_HTTP, "http", *_OF_GRPC)
 
 _KLOG: Final = (
     "add_dir_header",
@@ -98,27 +102,33 @@ class InstrumentationUse(msgspec.Struct, frozen=True):
         serves_metrics: Whether metrics are served there.
         sends_metrics: Whether metrics are sent, in each period, to the collector of
             OpenTelemetry's variables.
+        metrics_by_grpc: Whether over gRPC, instead of HTTP.
         enabled: Globs of the groups of metrics that are served; None for all.
         polled: Globs of those that are computed once in a period.
         period: That of polled metrics and of those that are sent, in seconds.
         sends_traces: Whether requests are traced.
         collector: The URL for traces; empty for the one of OpenTelemetry's variables.
+        traces_by_grpc: Whether spans go there over gRPC, instead of HTTP.
         sampling: The fraction of requests to trace; empty for the one of
             OpenTelemetry's variables.
         log_period: Seconds in which lines of the log are gathered that are then sent to
             the collector of OpenTelemetry's variables; None to send none.
+        log_by_grpc: Whether over gRPC, instead of HTTP.
     """
 
     endpoint: str = ""
     serves_metrics: bool = False
     sends_metrics: bool = False
+    metrics_by_grpc: bool = False
     enabled: tuple[str, ...] | None = None
     polled: tuple[str, ...] = ()
     period: float = 30.0
     sends_traces: bool = False
     collector: str = ""
+    traces_by_grpc: bool = False
     sampling: str = ""
     log_period: float | None = None
+    log_by_grpc: bool = False
 
 
 def read_observability(spec: Table) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -176,26 +186,26 @@ def _instrumentation(table: Table) -> tuple[InstrumentationUse, list[str]]:
     exporter = table.choice("metricsExporter", (_PROMETHEUS, *_EXPORTERS), "")
     of_log = table.choice("logExporter", _EXPORTERS, "")
     log_period = read_seconds(table, "logExportPeriod", _LOG_PERIOD)
-    grpc = {"logExporter": of_log, "metricsExporter": exporter}
-    unused = [table.at(key) for key, value in grpc.items() if value == _OTLP_GRPC]
     text = table.text("tracingCollector")
     collector = _collector(text)
-    if collector is None:
-        unused.append(table.at("tracingCollector"))
+    unused = [] if collector is not None else [table.at("tracingCollector")]
     sampled = table.number("samplingRatePerMillion", 0, _MILLION, 0)
     metrics = table.table("metrics", "enabled", "polled")
     use = InstrumentationUse(
         endpoint=_endpoint(table),
         serves_metrics=exports or exporter == _PROMETHEUS,
-        sends_metrics=exporter == _OTLP_HTTP,
+        sends_metrics=exporter in _EXPORTERS,
+        metrics_by_grpc=exporter == _OTLP_GRPC,
         enabled=_globs(metrics, "enabled") if "enabled" in metrics.rows else None,
         polled=_globs(metrics, "polled"),
         period=read_seconds(table, "reportPeriod", 30.0),
         # As there, the default is to trace nothing.
         sends_traces=bool(text) and collector is not None and sampled > 0,
         collector=collector or "",
+        traces_by_grpc=text.partition("://")[0] in _OF_GRPC,
         sampling=f"{sampled / _MILLION:g}" if sampled else "",
-        log_period=log_period if of_log == _OTLP_HTTP else None,
+        log_period=log_period if of_log else None,
+        log_by_grpc=of_log == _OTLP_GRPC,
     )
     return use, unused
 
@@ -224,10 +234,10 @@ def _endpoint(table: Table) -> str:
 def _collector(text: str) -> str | None:
     """Return the URL to send spans to, empty for the default; None for another way."""
     scheme, has_address, address = text.partition("://")
-    if text in ("", _OTLP_HTTP):
+    if text in ("", *_PLAINTEXT):
         return ""
     if not (has_address and address):
         return None
-    if scheme == _OTLP_HTTP:
+    if scheme in _PLAINTEXT:
         return f"http://{address}"
-    return text if scheme in ("http", "https") else None
+    return text if scheme == "https" else None

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any, Final
 
 from opentelemetry._logs import LogRecord, SeverityNumber
-from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.sdk._logs import ReadableLogRecord
-from opentelemetry.sdk._logs.export import LogRecordExportResult
+from opentelemetry.sdk._logs.export import LogRecordExporter, LogRecordExportResult
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from nri_resmgr.app.background.threads import in_thread
-from nri_resmgr.daemon.otel import Reasons, facts, flush
+from nri_resmgr.daemon.observability import ExportUse
+from nri_resmgr.daemon.otel import facts, flush, new_exporter, reasons_of
 from nri_resmgr.log import Logger
 from nri_resmgr.log.copies import BATCH, LineCopy, line_copies
 from nri_resmgr.log.levels import levels
@@ -34,27 +34,27 @@ _SEVERITIES: Final = {
 _TRACE: Final = "exception.stacktrace"
 
 
-async def send_log(period: float) -> None:
+async def send_log(use: ExportUse) -> None:
     """Send lines that wait until cancelled, then remaining ones for up to a second.
 
     Args:
-        period: Seconds from a first line to the export of all that have come since; a
-            `BATCH` goes at once.
+        use: How to send them, and the period from a first line to the export of all
+            that have come since; a `BATCH` goes at once.
     """
     loop, changed = asyncio.get_running_loop(), asyncio.Event()
     changed.set()  # lines may wait already
-    export = LogExport()
+    export = LogExport(await new_exporter("logs", by_grpc=use.by_grpc))
     line_copies.read_by(
         levels.component(__name__).name, lambda: loop.call_soon_threadsafe(changed.set)
     )
-    log.info("log.sent", period=period)
+    log.info("log.sent", period=use.period)
     try:
         while True:
             await changed.wait()
             changed.clear()
             if line_copies.waiting < BATCH:
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(period):
+                    async with asyncio.timeout(use.period):
                         await changed.wait()
             while lines := line_copies.take():
                 await in_thread(partial(export.send, lines))
@@ -65,12 +65,15 @@ async def send_log(period: float) -> None:
 
 
 class LogExport:
-    """The way to the collector that OpenTelemetry's variables name."""
+    """The way to the collector that OpenTelemetry's variables name.
 
-    def __init__(self) -> None:
+    Args:
+        exporter: Sends there.
+    """
+
+    def __init__(self, exporter: LogRecordExporter) -> None:
         self._resource = Resource.create(facts())
-        self._exporter: Any = OTLPLogExporter()  # not all of it has types
-        self._reasons = Reasons(OTLPLogExporter.__module__)
+        self._exporter: Any = exporter  # not all of it has types
         self._lost = 0  # since it failed
 
     def send(self, lines: Sequence[LineCopy]) -> None:
@@ -79,13 +82,14 @@ class LogExport:
         That it fails is logged once, and that it works again. Lines that cannot be sent
         are counted, and not sent later: a collector may reject them for what they are.
         """
-        self._reasons.first = ""
-        result = self._exporter.export([self._record(one) for one in lines])
+        records = [self._record(one) for one in lines]
+        with reasons_of(self._exporter) as reasons:
+            result = self._exporter.export(records)
         has_failed = result is not LogRecordExportResult.SUCCESS
         if has_failed:
             line_copies.note_lost(len(lines))
             if not self._lost:
-                log.warning("log.not-sent", why=self._reasons.first)
+                log.warning("log.not-sent", why=next(iter(reasons), ""))
             self._lost += len(lines)
         elif self._lost:
             log.info("log.sent-again", lost=self._lost)

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.sdk.metrics.export import (
     AggregationTemporality,
     Gauge,
     HistogramDataPoint,
     Metric,
+    MetricExporter,
     MetricExportResult,
     MetricsData,
     NumberDataPoint,
@@ -32,7 +32,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from nri_resmgr.app.background.threads import in_thread
 from nri_resmgr.app.metrics.text import BOUNDS, Histogram, Kind, Series
 from nri_resmgr.daemon.insight import Insight
-from nri_resmgr.daemon.otel import Reasons, facts
+from nri_resmgr.daemon.observability import ExportUse
+from nri_resmgr.daemon.otel import facts, new_exporter, reasons_of
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.log import Logger
 from nri_resmgr.values.printable import printable
@@ -46,16 +47,17 @@ _LEAST_PERIOD: Final = 0.1  # seconds
 _SINCE_START: Final = AggregationTemporality.CUMULATIVE
 
 
-async def send_metrics(daemon: Daemon, period: float) -> None:
+async def send_metrics(daemon: Daemon, use: ExportUse) -> None:
     """Send metrics at once and in each period, until cancelled.
 
     Args:
         daemon: Has the metrics.
-        period: Seconds.
+        use: The period, and how to send them.
     """
     insight = Insight(daemon, serves_metrics=False)
-    export = MetricsExport(daemon.observers.started)
-    log.info("metrics.sent", period=period)
+    exporter = await new_exporter("metrics", by_grpc=use.by_grpc)
+    export = MetricsExport(daemon.observers.started, exporter)
+    log.info("metrics.sent", period=use.period)
     try:
         async with asyncio.TaskGroup() as group:
             group.create_task(insight.probes.heartbeat.beat())
@@ -64,7 +66,7 @@ async def send_metrics(daemon: Daemon, period: float) -> None:
                     export.metric(one) async for one in insight.chosen() if one.values
                 ]
                 await in_thread(partial(export.send, found))
-                await asyncio.sleep(max(period, _LEAST_PERIOD))
+                await asyncio.sleep(max(use.period, _LEAST_PERIOD))
     finally:
         export.close()
 
@@ -74,13 +76,13 @@ class MetricsExport:
 
     Args:
         began: When the daemon started to count, in UNIX nanoseconds.
+        exporter: Sends there.
     """
 
-    def __init__(self, began: int) -> None:
+    def __init__(self, began: int, exporter: MetricExporter) -> None:
         self._began = began
         self._resource = Resource.create(facts())
-        self._exporter = OTLPMetricExporter()
-        self._reasons = Reasons(OTLPMetricExporter.__module__)
+        self._exporter = exporter
         self._is_failing = False
 
     def metric(self, series: Series) -> Metric:
@@ -109,10 +111,10 @@ class MetricsExport:
         scope = InstrumentationScope("nri_resmgr", our_version())
         of_scope = ScopeMetrics(scope, metrics, "")
         data = MetricsData([ResourceMetrics(self._resource, [of_scope], "")])
-        self._reasons.first = ""
-        has_failed = self._exporter.export(data) is not MetricExportResult.SUCCESS
+        with reasons_of(self._exporter) as reasons:
+            has_failed = self._exporter.export(data) is not MetricExportResult.SUCCESS
         if has_failed and not self._is_failing:
-            log.warning("metrics.not-sent", why=self._reasons.first)
+            log.warning("metrics.not-sent", why=next(iter(reasons), ""))
         elif self._is_failing and not has_failed:
             log.info("metrics.sent-again")
         self._is_failing = has_failed

@@ -58,10 +58,25 @@ class TraceUse(msgspec.Struct, frozen=True):
     Attributes:
         endpoint: Its URL; empty for the ``OTEL_`` variables'.
         sampling: The fraction of requests to trace; empty likewise.
+        by_grpc: Whether spans are sent over gRPC, instead of HTTP.
     """
 
     endpoint: str
     sampling: str
+    by_grpc: bool = False
+
+
+class ExportUse(msgspec.Struct, frozen=True):
+    """An export to the collector of the ``OTEL_`` variables.
+
+    Attributes:
+        period: Seconds from one export of metrics to the next, or in which lines of the
+            log are gathered.
+        by_grpc: Whether over gRPC, instead of HTTP.
+    """
+
+    period: float
+    by_grpc: bool = False
 
 
 class Observability(msgspec.Struct, frozen=True):
@@ -72,10 +87,9 @@ class Observability(msgspec.Struct, frozen=True):
         traces: None without traces.
         enabled: Globs of the metrics that are served; None for all.
         polled: Globs of those that are computed once in a period.
-        period: Seconds; also between two exports of metrics.
-        sends_metrics: Whether metrics are sent to a collector.
-        log_period: Seconds in which lines of the log are gathered that are then sent to
-            a collector; None to send none.
+        period: Seconds.
+        metrics: None where metrics are not sent.
+        log: None where the log is not sent.
         settings: What was set, and where.
     """
 
@@ -84,8 +98,8 @@ class Observability(msgspec.Struct, frozen=True):
     enabled: tuple[str, ...] | None = None
     polled: tuple[str, ...] = ()
     period: float = _PERIOD
-    sends_metrics: bool = False
-    log_period: float | None = None
+    metrics: ExportUse | None = None
+    log: ExportUse | None = None
     settings: tuple[Setting, ...] = ()
 
 
@@ -118,15 +132,13 @@ class ObservabilityInForce(DecisionObserver):
         before = self.present
         self.present = observability_of(self._options, config, self._traces_by_flags)
         counts = bool(
-            self._options.health_endpoint
-            or self.present.http
-            or self.present.sends_metrics
+            self._options.health_endpoint or self.present.http or self.present.metrics
         )
         self._observers.metrics.is_on = counts
         self._observers.tracing.switch(is_on=self.present.traces is not None)
         if self.present != before:
             # They wait for the libraries, which are imported late.
-            line_copies.switch(is_on=self.present.log_period is not None)
+            line_copies.switch(is_on=self.present.log is not None)
             for one in self._followers:
                 one.set()
 
@@ -219,8 +231,8 @@ def observability_of(
         enabled=use.enabled,
         polled=use.polled,
         period=use.period,
-        sends_metrics=use.sends_metrics,
-        log_period=use.log_period,
+        metrics=_metrics(use),
+        log=_log(use),
     )
 
 
@@ -245,11 +257,26 @@ def _traces(
     traces_by_flags: bool,  # noqa: FBT001 - see above
 ) -> TraceUse | None:
     sampling = options.otel_sampling or (use.sampling if use else "")
+    by_grpc = use is not None and use.traces_by_grpc
     if traces_by_flags:
-        return TraceUse(options.otel_endpoint, sampling)
+        # Variables have no protocol: it is that of a document without a collector.
+        has_other = options.otel_endpoint or (use and use.collector)
+        return TraceUse(options.otel_endpoint, sampling, by_grpc and not has_other)
     if use is None or not use.sends_traces:
         return None
-    return TraceUse(use.collector, sampling)
+    return TraceUse(use.collector, sampling, by_grpc)
+
+
+def _metrics(use: InstrumentationUse) -> ExportUse | None:
+    if not use.sends_metrics:
+        return None
+    return ExportUse(use.period, use.metrics_by_grpc)
+
+
+def _log(use: InstrumentationUse) -> ExportUse | None:
+    if use.log_period is None:
+        return None
+    return ExportUse(use.log_period, use.log_by_grpc)
 
 
 def _settings(
@@ -262,12 +289,11 @@ def _settings(
         what = "metrics and health" if http.serves_metrics else "health only"
         what += ", and the page of the node" if http.serves_page else ""
         yield Setting("HTTP", f"{http.endpoint}: {what}", http.source)
-    if use is not None and use.sends_metrics:
-        text = f"by OTLP every {use.period:g} s"
+    if use is not None and (metrics := _metrics(use)):
+        text = _exported(metrics)
         yield Setting("metrics sent", text, f"{_PATH}.metricsExporter")
-    if use is not None and use.log_period is not None:
-        text = f"by OTLP every {use.log_period:g} s"
-        yield Setting("log sent", text, f"{_PATH}.logExporter")
+    if use is not None and (of_log := _log(use)):
+        yield Setting("log sent", _exported(of_log), f"{_PATH}.logExporter")
     if traces := _traces(options, use, traces_by_flags):
         yield from _of_traces(options, traces, traces_by_flags)
     if use is not None and use.enabled is not None:
@@ -278,6 +304,14 @@ def _settings(
     yield from _of_log(options, config.log)
 
 
+def _exported(use: ExportUse) -> str:
+    return f"{_over(use.by_grpc)} every {use.period:g} s"
+
+
+def _over(by_grpc: bool) -> str:  # noqa: FBT001 - a fact, not a mode
+    return f"by OTLP over {'gRPC' if by_grpc else 'HTTP'}"
+
+
 def _of_traces(
     options: argparse.Namespace,
     traces: TraceUse,
@@ -286,7 +320,8 @@ def _of_traces(
     by = f"{_PATH}.tracingCollector"
     if traces_by_flags:
         by = "--otel-endpoint" if options.otel_endpoint else _VARIABLES
-    yield Setting("traces", traces.endpoint or "OpenTelemetry's default", by)
+    where = traces.endpoint or "OpenTelemetry's default"
+    yield Setting("traces", f"{where}, {_over(traces.by_grpc)}", by)
     if traces.sampling:
         flag, path = "--otel-sampling", f"{_PATH}.samplingRatePerMillion"
         by = flag if options.otel_sampling else path

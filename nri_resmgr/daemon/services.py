@@ -22,7 +22,7 @@ from nri_resmgr.app.plugin.changes.reconfiguration import change_machine
 from nri_resmgr.app.running.by_cgroup import ByCgroup
 from nri_resmgr.daemon.kubelet import NOT_INSTALLED
 from nri_resmgr.daemon.late_imports import import_late
-from nri_resmgr.daemon.observability import HttpUse, TraceUse
+from nri_resmgr.daemon.observability import ExportUse, HttpUse, TraceUse
 from nri_resmgr.daemon.parts import Daemon
 from nri_resmgr.daemon.targets import (
     BlockIoTarget,
@@ -368,11 +368,11 @@ async def traces(daemon: Daemon) -> None:
         # start; a document need not fit what is installed.
         from nri_resmgr.daemon.tracing_flags import is_tracing_installed
 
-        if not await in_thread(is_tracing_installed):
+        if not await in_thread(partial(is_tracing_installed, by_grpc=use.by_grpc)):
             return
         # An optional dependency, whose import takes 0.1 s: in a thread.
         sent = await in_thread(lambda: import_with_tls("nri_resmgr.daemon.tracing"))
-        await sent.send_traces(daemon.observers.tracing, use.endpoint, use.sampling)
+        await sent.send_traces(daemon.observers.tracing, use)
 
     await daemon.observability.follow(lambda present: present.traces, serve)
 
@@ -380,38 +380,36 @@ async def traces(daemon: Daemon) -> None:
 async def metrics_export(daemon: Daemon) -> None:
     """Send metrics to a collector."""
 
-    async def serve(period: float) -> None:
+    async def serve(use: ExportUse) -> None:
         # Late: as for `traces`.
-        from nri_resmgr.daemon.tracing_flags import is_otel_installed
+        from nri_resmgr.daemon.tracing_flags import missing_extra
 
-        if not await in_thread(is_otel_installed):
-            log.warning("metrics.not-installed", extra="otel")
+        if extra := await in_thread(partial(missing_extra, by_grpc=use.by_grpc)):
+            log.warning("metrics.not-installed", extra=extra)
             return
         sent = await in_thread(
             lambda: import_with_tls("nri_resmgr.daemon.metrics_export")
         )
-        await sent.send_metrics(daemon, period)
+        await sent.send_metrics(daemon, use)
 
-    await daemon.observability.follow(
-        lambda present: present.period if present.sends_metrics else None, serve
-    )
+    await daemon.observability.follow(lambda present: present.metrics, serve)
 
 
 async def log_export(daemon: Daemon) -> None:
     """Send the log to a collector."""
 
-    async def serve(period: float) -> None:
+    async def serve(use: ExportUse) -> None:
         # Late: as for `traces`.
-        from nri_resmgr.daemon.tracing_flags import is_otel_installed
+        from nri_resmgr.daemon.tracing_flags import missing_extra
 
-        if not await in_thread(is_otel_installed):
-            log.warning("log.not-installed", extra="otel")
+        if extra := await in_thread(partial(missing_extra, by_grpc=use.by_grpc)):
+            log.warning("log.not-installed", extra=extra)
             line_copies.stop()
             return
         sent = await in_thread(lambda: import_with_tls("nri_resmgr.daemon.log_export"))
-        await sent.send_log(period)
+        await sent.send_log(use)
 
-    await daemon.observability.follow(lambda present: present.log_period, serve)
+    await daemon.observability.follow(lambda present: present.log, serve)
 
 
 SERVICES: Final[tuple[Service, ...]] = (

@@ -5,34 +5,37 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from typing import Any
 
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace import sampling as samplers
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from nri_resmgr.app.observing.tracing import Span, Tracing
-from nri_resmgr.daemon.otel import facts, flush
+from nri_resmgr.daemon.observability import TraceUse
+from nri_resmgr.daemon.otel import facts, flush, new_exporter
 from nri_resmgr.log import Logger
 from nri_resmgr.version import our_version
 
 log = Logger(__name__)
 
 
-async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
+async def send_traces(tracing: Tracing, use: TraceUse) -> None:
     """Send spans until cancelled, then remaining ones for up to a second.
 
     Args:
         tracing: Makes the spans.
-        endpoint: The collector's URL; empty for the ``OTEL_`` variables'.
-        sampling: The fraction of requests to trace; empty likewise.
+        use: The collector.
     """
-    provider = new_provider(endpoint, sampling)
+    logger = logging.getLogger("opentelemetry")
+    logger.handlers, logger.propagate = [_LogHandler()], False
+    exporter = await new_exporter("traces", by_grpc=use.by_grpc, **_collector(use))
+    provider = new_provider(exporter, use.sampling)
     tracing.send_to(sender(provider))
-    log.info("tracing.started", endpoint=endpoint or "as OTEL_ variables say")
+    log.info("tracing.started", endpoint=use.endpoint or "as OTEL_ variables say")
     try:
         await asyncio.get_running_loop().create_future()
     finally:
@@ -40,16 +43,13 @@ async def send_traces(tracing: Tracing, endpoint: str, sampling: str) -> None:
         await flush(provider.shutdown)
 
 
-def new_provider(endpoint: str, sampling: str) -> TracerProvider:
+def new_provider(exporter: SpanExporter, sampling: str) -> TracerProvider:
     """Set up the libraries."""
-    logger = logging.getLogger("opentelemetry")
-    logger.handlers, logger.propagate = [_LogHandler()], False
     sampler = None
     if sampling:
         sampler = samplers.ParentBased(samplers.TraceIdRatioBased(float(sampling)))
     resource = Resource.create(facts())
     provider = TracerProvider(sampler, resource, shutdown_on_exit=False)
-    exporter = OTLPSpanExporter(endpoint=_traces_url(endpoint) if endpoint else None)
     provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider
 
@@ -82,7 +82,12 @@ class _LogHandler(logging.Handler):
         log.warning("tracing.failed", why=record.getMessage())
 
 
-def _traces_url(endpoint: str) -> str:
-    scheme, _, rest = endpoint.partition("://")
+def _collector(use: TraceUse) -> dict[str, Any]:
+    """Return arguments of the exporter."""
+    if not use.endpoint:
+        return {}
+    if use.by_grpc:
+        return {"endpoint": use.endpoint, "insecure": True}
+    scheme, _, rest = use.endpoint.partition("://")
     host, _, path = rest.partition("/")
-    return f"{scheme}://{host}/{path or 'v1/traces'}"
+    return {"endpoint": f"{scheme}://{host}/{path or 'v1/traces'}"}

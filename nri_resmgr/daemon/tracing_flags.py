@@ -1,4 +1,4 @@
-"""Flags of traces, and whether OpenTelemetry is installed, as ``[otel]`` adds it."""
+"""Flags of traces, and whether OpenTelemetry is installed, which extras add."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from nri_resmgr.values import InputError
 
 log = Logger(__name__)
 
-_NEEDED: Final = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+_SDK: Final = "opentelemetry.sdk"
+_EXPORTERS: Final = "opentelemetry.exporter.otlp.proto"
 
 
 class TracingNotInstalled(InputError):
@@ -64,22 +65,31 @@ def check_tracing_flags(endpoint: str, sampling: str, *, has_variables: bool) ->
         raise BadSampling(sampling)
     if not (endpoint or has_variables):
         return False
-    if endpoint and not is_otel_installed():
+    if endpoint and missing_extra():
         raise TracingNotInstalled
     return is_tracing_installed()
 
 
-def is_tracing_installed() -> bool:
-    """Return whether OpenTelemetry is installed, which is logged if not."""
-    if is_otel_installed():
-        return True
-    log.warning("tracing.not-installed", extra="otel")
-    return False
+def is_tracing_installed(*, by_grpc: bool = False) -> bool:
+    """Return whether OpenTelemetry is installed, which is logged if not.
+
+    Args:
+        by_grpc: As for `missing_extra`.
+    """
+    if extra := missing_extra(by_grpc=by_grpc):
+        log.warning("tracing.not-installed", extra=extra)
+    return not extra
 
 
-def is_otel_installed() -> bool:
-    """Return whether OpenTelemetry and its exporter are installed."""
-    return all(map(_is_installed, _NEEDED))
+def missing_extra(*, by_grpc: bool = False) -> str:
+    """Return the extra that adds OpenTelemetry and its exporters; empty if it has.
+
+    Args:
+        by_grpc: Whether those over gRPC are needed, instead of those over HTTP.
+    """
+    extra, protocol = ("otel-grpc", "grpc") if by_grpc else ("otel", "http")
+    needed = (_SDK, f"{_EXPORTERS}.{protocol}")
+    return "" if all(map(_is_installed, needed)) else extra
 
 
 def _is_installed(module: str) -> bool:

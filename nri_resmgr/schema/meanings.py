@@ -372,8 +372,8 @@ OF_ALL: Final[Mapping[str, str]] = {
     ),
     "instrumentation.prometheusExport": "serve metrics at `httpEndpoint`",
     "instrumentation.metricsExporter": (
-        "`prometheus` is `prometheusExport`; `otlp-http` sends them to a collector; "
-        "`otlp-grpc` has no effect here"
+        "`prometheus` is `prometheusExport`; `otlp-http` and `otlp-grpc` send them to "
+        "a collector"
     ),
     "instrumentation.reportPeriod": (
         "time from one computation of polled metrics, or export to a collector, to "
@@ -388,11 +388,10 @@ OF_ALL: Final[Mapping[str, str]] = {
     ),
     "instrumentation.samplingRatePerMillion": "requests in a million that are traced",
     "instrumentation.tracingCollector": (
-        "where traces go: `otlp-http`, `otlp-http://HOST:PORT` or a URL"
+        "where traces go: `otlp-http` or `otlp-grpc`, alone or with `://HOST:PORT`, or "
+        "a URL"
     ),
-    "instrumentation.logExporter": (
-        "`otlp-http` sends the log to a collector; `otlp-grpc` has no effect here"
-    ),
+    "instrumentation.logExporter": "how the log is sent to a collector",
     "instrumentation.logExportPeriod": (
         "time in which lines for a collector are gathered, such as `1s`"
     ),

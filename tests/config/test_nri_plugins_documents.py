@@ -173,8 +173,6 @@ MEANINGS: Final = {
             "$.spec.log.klog.v",
             "$.spec.log.klog.logtostderr",
             "$.spec.log.klog.stderrthreshold",
-            "$.spec.instrumentation.logExporter",
-            "$.spec.instrumentation.tracingCollector",
         ),
         log=LogUse(
             debug=(
@@ -194,7 +192,12 @@ MEANINGS: Final = {
             enabled=("*",),
             polled=("cgroups",),
             period=90.0,
+            sends_traces=True,
+            collector="http://collector.observability:4317",
+            traces_by_grpc=True,
             sampling="1",
+            log_period=5.0,
+            log_by_grpc=True,
         ),
     ),
     "balloons-helm-defaults": BalloonsConfig(

@@ -122,6 +122,40 @@ def test_endpoints(endpoint: str, expected: str) -> None:
             id="a URL",
         ),
         pytest.param(
+            "{tracingCollector: 'otlp-grpc://c:4317', samplingRatePerMillion: 1000000}",
+            InstrumentationUse(
+                sends_traces=True,
+                collector="http://c:4317",
+                traces_by_grpc=True,
+                sampling="1",
+            ),
+            id="gRPC with an address",
+        ),
+        *(
+            pytest.param(
+                f"{{tracingCollector: {scheme}, samplingRatePerMillion: 1000000}}",
+                InstrumentationUse(
+                    sends_traces=True, traces_by_grpc=by_grpc, sampling="1"
+                ),
+                id=f"the scheme {scheme} alone",
+            )
+            for scheme, by_grpc in {
+                "otlp-grpc": True,
+                "grpc": True,
+                "http": False,
+            }.items()
+        ),
+        pytest.param(
+            "{metricsExporter: otlp-grpc, logExporter: otlp-grpc}",
+            InstrumentationUse(
+                sends_metrics=True,
+                metrics_by_grpc=True,
+                log_period=1.0,
+                log_by_grpc=True,
+            ),
+            id="metrics and the log over gRPC",
+        ),
+        pytest.param(
             "{tracingCollector: otlp-http}",
             InstrumentationUse(),
             id="nothing is sampled by default",
@@ -171,10 +205,8 @@ def test_settings_without_effect_are_listed() -> None:
     debug: [policy, e2e-test]
     klog: {v: 4, logtostderr: "true", skip_headers: true, one_output: false}
   instrumentation:
-    metricsExporter: otlp-grpc
-    tracingCollector: otlp-grpc
+    tracingCollector: jaeger://collector:14268
     samplingRatePerMillion: 5
-    logExporter: otlp-grpc
     logExportPeriod: 5s
 """
     found = parse_config(document(spec))
@@ -183,8 +215,6 @@ def test_settings_without_effect_are_listed() -> None:
         f"{LOG}.debug[1]",
         f"{LOG}.klog.v",
         f"{LOG}.klog.logtostderr",
-        f"{USE}.logExporter",
-        f"{USE}.metricsExporter",
         f"{USE}.tracingCollector",
     )
     assert found.log is not None

@@ -21,7 +21,13 @@ from tests.daemon.test_observability import (
     reloaded,
     status_of,
 )
-from tests.daemon.test_tracing import Collector, collecting, collector, texts
+from tests.daemon.test_tracing import (
+    Collector,
+    Received,
+    collecting,
+    collector,
+    texts,
+)
 from tests.waiting import until
 
 pytestmark = pytest.mark.process
@@ -33,13 +39,13 @@ def endpoint(url: str, **more: str) -> dict[str, str]:
     return {"OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": f"{url}/v1/logs", **more}
 
 
-def records(collector: Collector) -> list[Any]:
+def records(collector: Received) -> list[Any]:
     """Return all records by their times: a request has them by component."""
     found = [record for _, record in chain.from_iterable(collector.logs())]
     return sorted(found, key=lambda record: record.time_unix_nano)
 
 
-def events(collector: Collector) -> list[str]:
+def events(collector: Received) -> list[str]:
     return [record.event_name for record in records(collector)]
 
 

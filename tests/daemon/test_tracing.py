@@ -24,17 +24,11 @@ pytestmark = pytest.mark.process
 MACHINE: Final = parse_spec("1s2n2c1t")
 
 
-class Collector(HTTPServer):
-    """Keeps what it is sent."""
+class Received:
+    """What a collector was sent: by requests, the path of HTTP and the message."""
 
-    def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), Taker)
+    def __init__(self) -> None:
         self.taken: list[tuple[str, bytes]] = []
-
-    @property
-    def url(self) -> str:
-        """Where it listens."""
-        return f"http://127.0.0.1:{self.server_port}"
 
     def metrics(self) -> list[dict[str, Any]]:
         """Read metrics by name, as OpenTelemetry's own messages, of each request."""
@@ -79,7 +73,9 @@ class Collector(HTTPServer):
             "opentelemetry.proto.collector.trace.v1.trace_service_pb2"
         )
         messages = [
-            service.ExportTraceServiceRequest.FromString(body) for _, body in self.taken
+            service.ExportTraceServiceRequest.FromString(body)
+            for path, body in self.taken
+            if path == "/v1/traces"
         ]
         return [
             span
@@ -88,6 +84,19 @@ class Collector(HTTPServer):
             for scope in resource.scope_spans
             for span in scope.spans
         ]
+
+
+class Collector(HTTPServer, Received):
+    """Keeps what it is sent over HTTP."""
+
+    def __init__(self, port: int = 0) -> None:
+        HTTPServer.__init__(self, ("127.0.0.1", port), Taker)
+        Received.__init__(self)
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}"
 
 
 class Taker(BaseHTTPRequestHandler):

@@ -29,7 +29,7 @@ SITE_LOCK: Final = "deploy/site/requirements.txt"
 # What tests need: their packages are in the locks above.
 TOOLS: Final = ("dev", "site")
 # The others are tools of development.
-_OF_USERS: Final = ("kubelet", "kubernetes", "otel", "systemd")
+_OF_USERS: Final = ("kubelet", "kubernetes", "otel", "otel-grpc", "systemd")
 _PIN: Final = re.compile(r"^([\w.-]+)==([^ ;\\]+)", re.MULTILINE)
 
 

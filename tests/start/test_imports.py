@@ -66,7 +66,8 @@ print(*({left_out!r} & sys.modules.keys()))
         pytest.param(
             "nri_resmgr.daemon.run",
             {
-                *("difflib", "tarfile", "opentelemetry", "nri_resmgr.scenario"),
+                *("difflib", "tarfile", "opentelemetry", "grpc"),
+                "nri_resmgr.scenario",
                 *("grpclib", "h2", "nri_resmgr.recordings"),
                 *("nri_resmgr.daemon.insight", "nri_resmgr.control.routes"),
                 *("nri_resmgr.config.balloons", "nri_resmgr.policy.balloons"),

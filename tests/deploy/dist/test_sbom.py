@@ -23,7 +23,7 @@ from tests.deploy.dist.released import ROOT
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("release")]
 
 SCHEMA: Final = json.loads((Path(__file__).parent / "cyclonedx-1.6.json").read_text())
-EXTRAS: Final = ("", "kubelet", "kubernetes", "otel", "systemd")
+EXTRAS: Final = ("", "kubelet", "kubernetes", "otel", "otel-grpc", "systemd")
 
 
 def validate(document: dict[str, Any]) -> None:
