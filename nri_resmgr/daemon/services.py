@@ -324,8 +324,9 @@ async def publishing(daemon: Daemon) -> None:
         with suppress(HostError):
             await in_thread(lambda: write_features(daemon.tree.root, ""))
     while not daemon.policy.config.publishes:
-        daemon.offers.changed.clear()
-        await daemon.offers.changed.wait()
+        # Not by each decision, of which most nodes publish nothing.
+        daemon.offers.reconfigured.clear()
+        await daemon.offers.reconfigured.wait()
     # As for `control`; few nodes publish anything.
     published = await imported("nri_resmgr.daemon.publishing")
     await published.publish(daemon)

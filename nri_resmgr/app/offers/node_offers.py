@@ -30,6 +30,7 @@ class NodeOffers(DecisionObserver):
 
     Attributes:
         changed: Set by each decision and configuration.
+        reconfigured: Set by each configuration: it may be the first that publishes.
         amounts: The extended resources.
         plugins: Their device plugins; None where there are none.
         no_plugins: Why there are none.
@@ -38,6 +39,7 @@ class NodeOffers(DecisionObserver):
 
     def __init__(self) -> None:
         self.changed = asyncio.Event()
+        self.reconfigured = asyncio.Event()
         self.amounts: tuple[Amount, ...] = ()
         self.plugins: Registrations | None = None
         self.no_plugins = ""
@@ -58,3 +60,4 @@ class NodeOffers(DecisionObserver):
     def configured(self, config: PolicyConfig) -> None:  # noqa: ARG002 - as above
         """Have the resources computed again."""
         self.changed.set()
+        self.reconfigured.set()

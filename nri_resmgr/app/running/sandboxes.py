@@ -86,6 +86,9 @@ class SandboxPins(DecisionObserver):
 
     def decided(self, event: Event, decision: PolicyDecision) -> None:
         """Have the sandboxes compared; that of the event's pod in any case."""
+        subject = self._subject
+        if subject is not None and not (subject.vm_pods.present or self._known):
+            return  # few nodes have any
         match event:
             case Created(spec) | Updated(spec):
                 self._touched.add(spec.pod)
