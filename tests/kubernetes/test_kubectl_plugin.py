@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -131,6 +132,28 @@ class Cluster:
         env = self._environment(kubeconfig or self.kubeconfig)
         return run(self.program, *words, env=env, cwd=self.folder)
 
+    def run_by_kubectl(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the real kubectl, with the plugin and its Python alone on PATH.
+
+        There the plugin finds the double, as it calls kubectl by its name.
+        """
+        self._write_daemons()
+        folder = self.folder / "installed"
+        if not folder.exists():
+            folder.mkdir()
+            shutil.copy(self.program, folder)
+            (folder / "python3").symlink_to(sys.executable)
+        path = f"{folder}:{self.folder / 'bin'}"
+        return subprocess.run(
+            [self.kubectl.program, *words],
+            env=self._environment(self.kubeconfig) | {"PATH": path},
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
     def run_on_terminal(self, *words: str) -> tuple[int, str]:
         """Run the plugin on a terminal; return its status, and what is shown there."""
         ours, its = pty.openpty()
@@ -242,6 +265,29 @@ async def test_every_command_finds_the_daemon_of_a_pod_or_node(
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr.startswith("nri-resmgr: ")
     assert wrong.stderr.count("\n") == 1
+
+
+async def test_kubectl_finds_the_plugin_on_path(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    node, ours = cluster.node("one"), cluster.namespace
+    async with shop_on(node, cluster, tmp_path):
+        cluster.pod("shop", node)
+
+        def ask(words: str) -> subprocess.CompletedProcess[str]:
+            return cluster.run_by_kubectl(*words.split())
+
+        listed = await asyncio.to_thread(ask, "plugin list")
+        explained = await asyncio.to_thread(ask, f"nri-resmgr explain shop -n {ours}")
+        wrong = await asyncio.to_thread(ask, "nri-resmgr status --node nowhere")
+
+    program = cluster.folder / "installed" / cluster.program.name
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [one for one in listed.stdout.splitlines() if "/" in one] == [str(program)]
+    assert (explained.returncode, explained.stderr) == (0, "")
+    assert f"{ours}/shop/shop" in explained.stdout
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "nri-resmgr: the cluster has no node nowhere\n"
 
 
 async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
