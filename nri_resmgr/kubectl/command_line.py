@@ -31,7 +31,7 @@ examples:
   kubectl nri-resmgr explain web -n shop        why the pod has its CPUs and memory
   kubectl nri-resmgr status web -n shop         the node of this pod
   kubectl nri-resmgr status --node node7        a node
-  kubectl nri-resmgr status --all -o json       all nodes, a line each
+  kubectl nri-resmgr status --all -o json       all nodes, as one list
   kubectl nri-resmgr explain 3f2a --all         a container by its id, wherever it is
   kubectl nri-resmgr top --node node7           CPUs and pressure, live
   kubectl nri-resmgr events --node node7 -f     what happens there
@@ -167,7 +167,7 @@ def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:
         *("-o", "--output"),
         metavar="FORM",
         help="table, wide, json or yaml, as of nri-resmgr; with --all, the last two "
-        "have a document for each answer",
+        "are a list of all answers",
     )
     if command == "top":
         parser.add_argument("--once", action="store_true", help="print one frame only")

@@ -330,14 +330,16 @@ async def test_all_nodes_are_queried_and_those_without_daemon_are_named(
         assert done.stderr.startswith(f"{missing} (CrashLoopBackOff); ")
         assert done.stderr.count("\n") == 1
     assert [one for one in names if f"node {one}\n" in text.stdout] == names[:2]
-    lines = [json.loads(line) for line in data.stdout.splitlines()]
-    assert [one["node"] for one in lines] == sorted(names[:2])
-    assert {one["answer"]["kind"] for one in lines} == {"State"}
+    listed = json.loads(data.stdout)
+    items = listed.pop("items")
+    assert listed == {"apiVersion": "kubectl.nri-resmgr/v1", "kind": "NodeAnswerList"}
+    assert [one["node"] for one in items] == sorted(names[:2])
+    assert {one["answer"]["kind"] for one in items} == {"State"}
     # Each frame has the memory of the nodes.
-    assert len(re.findall(r"^node 1 +\[", top.stdout, re.MULTILINE)) == len(lines)
+    assert len(re.findall(r"^node 1 +\[", top.stdout, re.MULTILINE)) == len(items)
     # One node has it, so that the others are no failure.
     assert (found.returncode, found.stderr) == (0, "")
-    assert json.loads(found.stdout)["node"] == names[0]
+    assert [one["node"] for one in json.loads(found.stdout)["items"]] == [names[0]]
     assert nowhere.returncode in (1, 2)
     assert nowhere.stderr.count("\n") == 3
 
@@ -518,6 +520,8 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
     assert path.stat().st_mode & 0o777 == 0o600
     files = contents_of(path)
     about = json.loads(files["about.json"])
+    head = {"apiVersion": "kubectl.nri-resmgr/v1", "kind": "SupportBundle"}
+    assert about.items() >= head.items()
     # The cluster has no report of this node, as no agent runs.
     assert set(about["missing"]) == {f"nodes/{node}/report.json"}
     assert f'"{node}" not found' in done.stderr
