@@ -22,6 +22,12 @@ _OF_KUBECTL: Final = {
     "as": ("NAME", "user to impersonate"),
 }
 
+# Of the commands that write one.
+_FILES: Final = {
+    "gather": "archive to write, by default nri-resmgr-NODE-TIME.tar.gz",
+    "picture": "file to draw in, by default nri-resmgr-NAME.svg, of the pod or node",
+}
+
 _DESCRIPTION: Final = """\
 Query the nri-resmgr daemon on a pod's node, on a named node, or on all nodes. It runs
 kubectl exec in the daemon's pod, with the rights that you have.
@@ -147,21 +153,9 @@ def _add_target(parser: argparse.ArgumentParser, command: str) -> None:
 
 
 def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:
-    if command == "gather":
-        parser.add_argument(
-            *("-o", "--output"),
-            type=Path,
-            metavar="FILE",
-            help="archive to write, by default nri-resmgr-NODE-TIME.tar.gz",
-        )
-        return
-    if command == "picture":
-        parser.add_argument(
-            *("-o", "--output"),
-            type=Path,
-            metavar="FILE",
-            help="file to draw in, by default nri-resmgr-NAME.svg, of the pod or node",
-        )
+    if command in _FILES:
+        # Without a short name: -o is a form, and -f is to follow events.
+        parser.add_argument("--file", type=Path, metavar="FILE", help=_FILES[command])
         return
     parser.add_argument(
         *("-o", "--output"),

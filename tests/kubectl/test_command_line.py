@@ -14,6 +14,7 @@ from nri_resmgr.kubectl.command_line import (
     parsed,
     words_of_query,
 )
+from tests.cli.test_examples import parsers_below
 
 
 def examples() -> Iterator[list[str]]:
@@ -73,6 +74,19 @@ def test_the_environment_names_the_namespace_of_the_daemon() -> None:
     assert parsed(words, environment).daemon_namespace == "other"
 
 
+def test_o_is_a_form_in_all_commands() -> None:
+    of_output = {
+        (name, action.metavar)
+        for name, parser in parsers_below(build_parser({}))
+        for action in parser._actions  # noqa: SLF001 - argparse shows it in no other way
+        if {"-o", "--output"} & set(action.option_strings)
+    }
+
+    assert of_output == {
+        (name, "FORM") for name in ("status", "explain", "top", "events")
+    }
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -88,6 +102,8 @@ def test_the_environment_names_the_namespace_of_the_daemon() -> None:
         "picture --all",
         "top --node a -n b",
         "gather --all -n b",
+        "gather --all -o bundle.tgz",
+        "picture a -o a.svg",
         "paint a",
         "",
     ],

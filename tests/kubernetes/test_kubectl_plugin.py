@@ -255,8 +255,8 @@ async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
             return cluster.run("picture", *words.split())
 
         of_pod = await asyncio.to_thread(draw, f"shop -n {ours}")
-        of_node = await asyncio.to_thread(draw, f"--node {node} -o node.svg")
-        nowhere = await asyncio.to_thread(draw, f"--node {node} -o no/x.svg")
+        of_node = await asyncio.to_thread(draw, f"--node {node} --file node.svg")
+        nowhere = await asyncio.to_thread(draw, f"--node {node} --file no/x.svg")
 
     drawn = {"nri-resmgr-shop.svg": of_pod, "node.svg": of_node}
     for name, done in drawn.items():
@@ -510,7 +510,7 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
         cluster.pod("shop", node)
         with (tmp_path / "log").open("a") as log:
             log.write(f"2026-11-30 sent to https://me:{PASSWORD}@example.com\n")
-        words = ("gather", "shop", "-n", ours, "-o", "bundle.tar.gz")
+        words = ("gather", "shop", "-n", ours, "--file", "bundle.tar.gz")
         done = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         again = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         machine = read_machine(HostTree(tmp_path / "host"))
@@ -563,7 +563,7 @@ def test_a_bundle_of_a_daemon_that_does_not_run_says_what_is_missing(
     cluster.daemon_pod("nri-resmgr-b", two)
     cluster.daemon_pod("nri-resmgr-c", two)
 
-    done = cluster.run("gather", "--all", "-o", "bundle.tgz")
+    done = cluster.run("gather", "--all", "--file", "bundle.tgz")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("bundle.tgz: ")
