@@ -94,7 +94,7 @@ def _picture(kubectl: Kubectl, options: argparse.Namespace) -> int:
     pod, _ = _chosen_pod(kubectl, options)
     node, about = (pod.node, pod.name) if pod else (options.node, options.node)
     daemon = daemon_on(kubectl, node, options.daemon_namespace)
-    path = options.output or Path(f"{NAME}-{about}.svg")
+    path = options.file or Path(f"{NAME}-{about}.svg")
     save_picture(path, kubectl, daemon, pod, options.more)
     print(path)
     return 0
@@ -112,7 +112,7 @@ def _gather(kubectl: Kubectl, options: argparse.Namespace) -> int:
         daemons = {about: daemon_on(kubectl, about, namespace, must_run=False)}
     now = time.time()
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    path = options.output or Path(f"{NAME}-{about}-{stamp}.tar.gz")
+    path = options.file or Path(f"{NAME}-{about}-{stamp}.tar.gz")
     count = gather(path, _pieces(kubectl, namespace, daemons, pod), now)
     print(f"{path}: {count} files; look through them before you publish them")
     return 0

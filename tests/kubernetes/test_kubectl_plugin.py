@@ -301,8 +301,8 @@ async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
             return cluster.run("picture", *words.split())
 
         of_pod = await asyncio.to_thread(draw, f"shop -n {ours}")
-        of_node = await asyncio.to_thread(draw, f"--node {node} -o node.svg")
-        nowhere = await asyncio.to_thread(draw, f"--node {node} -o no/x.svg")
+        of_node = await asyncio.to_thread(draw, f"--node {node} --file node.svg")
+        nowhere = await asyncio.to_thread(draw, f"--node {node} --file no/x.svg")
 
     drawn = {"nri-resmgr-shop.svg": of_pod, "node.svg": of_node}
     for name, done in drawn.items():
@@ -376,14 +376,16 @@ async def test_all_nodes_are_queried_and_those_without_daemon_are_named(
         assert done.stderr.startswith(f"{missing} (CrashLoopBackOff); ")
         assert done.stderr.count("\n") == 1
     assert [one for one in names if f"node {one}\n" in text.stdout] == names[:2]
-    lines = [json.loads(line) for line in data.stdout.splitlines()]
-    assert [one["node"] for one in lines] == sorted(names[:2])
-    assert {one["answer"]["kind"] for one in lines} == {"State"}
+    listed = json.loads(data.stdout)
+    items = listed.pop("items")
+    assert listed == {"apiVersion": "kubectl.nri-resmgr/v1", "kind": "NodeAnswerList"}
+    assert [one["node"] for one in items] == sorted(names[:2])
+    assert {one["answer"]["kind"] for one in items} == {"State"}
     # Each frame has the memory of the nodes.
-    assert len(re.findall(r"^node 1 +\[", top.stdout, re.MULTILINE)) == len(lines)
+    assert len(re.findall(r"^node 1 +\[", top.stdout, re.MULTILINE)) == len(items)
     # One node has it, so that the others are no failure.
     assert (found.returncode, found.stderr) == (0, "")
-    assert json.loads(found.stdout)["node"] == names[0]
+    assert [one["node"] for one in json.loads(found.stdout)["items"]] == [names[0]]
     assert nowhere.returncode in (1, 2)
     assert nowhere.stderr.count("\n") == 3
 
@@ -554,7 +556,7 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
         cluster.pod("shop", node)
         with (tmp_path / "log").open("a") as log:
             log.write(f"2026-11-30 sent to https://me:{PASSWORD}@example.com\n")
-        words = ("gather", "shop", "-n", ours, "-o", "bundle.tar.gz")
+        words = ("gather", "shop", "-n", ours, "--file", "bundle.tar.gz")
         done = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         again = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         machine = read_machine(HostTree(tmp_path / "host"))
@@ -564,6 +566,8 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
     assert path.stat().st_mode & 0o777 == 0o600
     files = contents_of(path)
     about = json.loads(files["about.json"])
+    head = {"apiVersion": "kubectl.nri-resmgr/v1", "kind": "SupportBundle"}
+    assert about.items() >= head.items()
     # The cluster has no report of this node, as no agent runs.
     assert set(about["missing"]) == {f"nodes/{node}/report.json"}
     assert f'"{node}" not found' in done.stderr
@@ -605,7 +609,7 @@ def test_a_bundle_of_a_daemon_that_does_not_run_says_what_is_missing(
     cluster.daemon_pod("nri-resmgr-b", two)
     cluster.daemon_pod("nri-resmgr-c", two)
 
-    done = cluster.run("gather", "--all", "-o", "bundle.tgz")
+    done = cluster.run("gather", "--all", "--file", "bundle.tgz")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("bundle.tgz: ")
