@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
-from nri_resmgr.kubectl.client import NAME, Kubectl
+from nri_resmgr.kubectl.all_nodes import on_all, report_failures
+from nri_resmgr.kubectl.client import Kubectl
 from nri_resmgr.kubectl.daemons import Daemon
 from nri_resmgr.kubectl.documents import items_of, list_of
 from nri_resmgr.kubectl.errors import KubectlFailed, PluginError
-
-# Each is a process and a connection; the API server serves hundreds.
-_AT_A_TIME: Final = 8
 
 
 @dataclass(frozen=True)
@@ -52,14 +48,7 @@ def ask_all(
     Returns:
         0, or the exit status of the first node that failed.
     """
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        found = pool.map(partial(_items, kubectl, query), daemons.items())
-        answers = dict(zip(daemons, found, strict=True))
-    failed = {
-        node: answer
-        for node, answer in answers.items()
-        if isinstance(answer, PluginError)
-    }
+    answers = on_all(daemons, partial(_items, kubectl, query))
     items = [
         item
         for answer in answers.values()
@@ -67,27 +56,20 @@ def ask_all(
         for item in answer
     ]
     print(list_of(items, query.form), end="")
-    if query.any_node and len(failed) < len(answers):
-        return 0
-    for node, error in failed.items():
-        print(f"{NAME}: node {node}: {error}", file=sys.stderr)
-    return next((error.status for error in failed.values()), 0)
+    return report_failures(answers, any_node=query.any_node)
 
 
-def _items(
-    kubectl: Kubectl, query: Query, found: tuple[str, Daemon | PluginError]
-) -> list[str] | PluginError:
-    """Return what is printed of a node, or why it has no answer."""
-    node, daemon = found
-    if isinstance(daemon, PluginError):
-        return daemon
+def _items(kubectl: Kubectl, query: Query, daemon: Daemon) -> list[str]:
+    """Return what is printed of a node.
+
+    Raises:
+        PluginError: It has no answer.
+    """
+    text = kubectl.output(*_words(daemon, query)).decode(errors="replace")
     try:
-        text = kubectl.output(*_words(daemon, query)).decode(errors="replace")
-        return items_of(node, text, query.form)
-    except PluginError as error:
-        return error
+        return items_of(daemon.node, text, query.form)
     except (ValueError, RecursionError):
-        return KubectlFailed("the answer is not JSON")
+        raise KubectlFailed("the answer is not JSON") from None
 
 
 def _words(daemon: Daemon, query: Query, *, terminal: bool = False) -> tuple[str, ...]:

@@ -25,7 +25,8 @@ _OF_KUBECTL: Final = {
 # Of the commands that write one.
 _FILES: Final = {
     "gather": "archive to write, by default nri-resmgr-NODE-TIME.tar.gz",
-    "picture": "file to draw in, by default nri-resmgr-NAME.svg, of the pod or node",
+    "picture": "file to draw in, by default nri-resmgr-NAME.svg, of the pod or node; "
+    "with --all a folder for a file of each node, by default the current one",
 }
 
 _DESCRIPTION: Final = """\
@@ -70,6 +71,7 @@ examples:
                                                 pools considered
   kubectl nri-resmgr picture --node node7 --file now.svg
                                                 all containers of a node
+  kubectl nri-resmgr picture --all --file now   now/nri-resmgr-node7.svg and so on
 """,
     "gather": """\
 examples:
@@ -200,10 +202,7 @@ def _add_target(parser: argparse.ArgumentParser, command: str) -> None:
             "pod", nargs="?", type=_name, metavar="POD", help="a pod, for its node"
         )
     group.add_argument("--node", type=_name, metavar="NODE", help="a node")
-    if command == "picture":
-        parser.set_defaults(all=False)  # one picture is of one node
-    else:
-        group.add_argument("--all", action="store_true", help="all nodes with a daemon")
+    group.add_argument("--all", action="store_true", help="all nodes with a daemon")
 
 
 def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:

@@ -390,6 +390,37 @@ async def test_all_nodes_are_queried_and_those_without_daemon_are_named(
     assert nowhere.stderr.count("\n") == 3
 
 
+async def test_all_nodes_are_drawn_in_files_of_a_folder(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    ours, crashing, other = map(cluster.node, ("one", "two", "three"))
+    folder = tmp_path / "other"
+    folder.mkdir()
+    async with at_work(folder), shop_on(ours, cluster, tmp_path):
+        cluster.daemon_pod("nri-resmgr-b", other, folder=folder)
+        cluster.daemon_pod("nri-resmgr-c", crashing, CRASHING)
+
+        def draw(words: str) -> subprocess.CompletedProcess[str]:
+            return cluster.run("picture", "--all", *words.split())
+
+        done = await asyncio.to_thread(draw, "--file now/drawn")
+        no_folder = await asyncio.to_thread(draw, "--file daemons.json")
+
+    files = {node: f"now/drawn/nri-resmgr-{node}.svg" for node in (ours, other)}
+    assert done.stdout.splitlines() == [files[node] for node in sorted(files)]
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith(f"nri-resmgr: node {crashing}: the daemon on node ")
+    drawn = {one.name for one in (cluster.folder / "now" / "drawn").iterdir()}
+    assert drawn == {Path(one).name for one in files.values()}
+    texts = {node: (cluster.folder / one).read_text() for node, one in files.items()}
+    shop = f"{cluster.namespace}/shop/shop"
+    assert seen(texts[ours]).colour_of(shop)
+    assert shop not in texts[other]
+    assert "default/web/web" in texts[other]
+    assert (no_folder.returncode, no_folder.stdout) == (1, "")
+    assert no_folder.stderr == "nri-resmgr: cannot write daemons.json: file exists\n"
+
+
 def test_each_mistake_is_one_sentence(cluster: Cluster) -> None:
     ours = cluster.namespace
     bare, crashing = cluster.node("bare"), cluster.node("crashing")
