@@ -17,7 +17,12 @@ from typing import Final
 from nri_resmgr.cli.cpu_use import use_between
 from nri_resmgr.cli.flags import Parser
 from nri_resmgr.cli.look import Paint, look_of_output
-from nri_resmgr.cli.output import add_client_flags, is_document, print_each
+from nri_resmgr.cli.output import (
+    add_client_flags,
+    is_document,
+    own_document,
+    print_each,
+)
 from nri_resmgr.cli.render_top import Frame, Sample, cut, render_frame
 from nri_resmgr.cli.streams import write_unfiltered
 from nri_resmgr.cli.terminal_keys import keys_of
@@ -94,8 +99,8 @@ def run(options: argparse.Namespace) -> int:
 def _print_documents(client: Client, options: argparse.Namespace) -> int:
     while True:
         state, host = client.get("/v1/state"), client.get("/v1/host")
-        document = {"apiVersion": state["apiVersion"], "kind": "Frame"}
-        print_each({**document, "state": state, "host": host}, options.output)
+        document = own_document("Frame", {"state": state, "host": host})
+        print_each(document, options.output)
         if options.once:
             return 0
         time.sleep(options.interval)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from textwrap import indent
-from typing import Final
 
-from nri_resmgr.kubectl.client import NAME, Kubectl
+from nri_resmgr.kubectl.all_nodes import on_all, report_failures
+from nri_resmgr.kubectl.client import Kubectl
 from nri_resmgr.kubectl.daemons import Daemon
+from nri_resmgr.kubectl.documents import items_of, list_of
 from nri_resmgr.kubectl.errors import KubectlFailed, PluginError
-
-# Each is a process and a connection; the API server serves hundreds.
-_AT_A_TIME: Final = 8
-
-# Between documents of YAML.
-_SEPARATOR: Final = re.compile(r"^---\n", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -52,81 +43,35 @@ def ask(kubectl: Kubectl, daemon: Daemon, query: Query) -> int:
 def ask_all(
     kubectl: Kubectl, daemons: Mapping[str, Daemon | PluginError], query: Query
 ) -> int:
-    """Print the answers of all nodes, in the order of *daemons*.
+    """Print the answers of all nodes, in the order of *daemons*: one list for programs.
 
     Returns:
         0, or the exit status of the first node that failed.
     """
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
-        answers = list(pool.map(partial(_answer, kubectl, query), daemons.items()))
-    for answer in answers:
-        if isinstance(answer, str):
-            print(answer, end="")
-    failed = {
-        node: answer
-        for node, answer in zip(daemons, answers, strict=True)
-        if isinstance(answer, PluginError)
-    }
-    if query.any_node and len(failed) < len(answers):
-        return 0
-    for node, error in failed.items():
-        print(f"{NAME}: node {node}: {error}", file=sys.stderr)
-    return next((error.status for error in failed.values()), 0)
+    answers = on_all(daemons, partial(_items, kubectl, query))
+    items = [
+        item
+        for answer in answers.values()
+        if not isinstance(answer, PluginError)
+        for item in answer
+    ]
+    print(list_of(items, query.form), end="")
+    return report_failures(answers, any_node=query.any_node)
 
 
-def _answer(
-    kubectl: Kubectl, query: Query, found: tuple[str, Daemon | PluginError]
-) -> str | PluginError:
-    """Return what is printed of a node, or why it has no answer."""
-    node, daemon = found
-    if isinstance(daemon, PluginError):
-        return daemon
+def _items(kubectl: Kubectl, query: Query, daemon: Daemon) -> list[str]:
+    """Return what is printed of a node.
+
+    Raises:
+        PluginError: It has no answer.
+    """
+    text = kubectl.output(*_words(daemon, query)).decode(errors="replace")
     try:
-        text = kubectl.output(*_words(daemon, query)).decode(errors="replace")
-        return of_node(node, text, query.form)
-    except PluginError as error:
-        return error
+        return items_of(daemon.node, text, query.form)
     except (ValueError, RecursionError):
-        return KubectlFailed("the answer is not JSON")
+        raise KubectlFailed("the answer is not JSON") from None
 
 
 def _words(daemon: Daemon, query: Query, *, terminal: bool = False) -> tuple[str, ...]:
     flags = daemon.flags("--control-socket")
     return daemon.exec_words(*query.words, *flags, terminal=terminal)
-
-
-def of_node(node: str, text: str, form: str | None) -> str:
-    r"""Name the node of an answer: in each document, or in a line above.
-
-    >>> of_node("n1", '{"a": 1}', "json")
-    '{"node": "n1", "answer": {"a": 1}}\n'
-    >>> of_node("n1", "a: 1\nb:\n- 2\n", "yaml")
-    '---\nnode: "n1"\nanswer:\n  a: 1\n  b:\n  - 2\n'
-
-    Raises:
-        ValueError: It is to be JSON, and is not.
-    """
-    if form == "json":
-        documents = ({"node": node, "answer": one} for one in documents_in(text))
-        return "".join(f"{json.dumps(one)}\n" for one in documents)
-    if form == "yaml":
-        # In quotes: a node may be called 1 or null.
-        head = f"---\nnode: {json.dumps(node)}\nanswer:\n"
-        parts = _SEPARATOR.split(text)
-        return "".join(head + indent(one, "  ") for one in parts if one.strip())
-    return f"node {node}\n\n{text}\n"
-
-
-def documents_in(text: str) -> Iterator[object]:
-    r"""Yield the JSON documents that follow each other in a text.
-
-    >>> list(documents_in('{"a": 1}\n{"b":\n 2}\n'))
-    [{'a': 1}, {'b': 2}]
-
-    Raises:
-        ValueError: It is not JSON.
-    """
-    decoder, at = json.JSONDecoder(), 0
-    while rest := text[at:].lstrip():
-        document, at = decoder.raw_decode(text, len(text) - len(rest))
-        yield document

@@ -22,16 +22,71 @@ _OF_KUBECTL: Final = {
     "as": ("NAME", "user to impersonate"),
 }
 
+# Of the commands that write one.
+_FILES: Final = {
+    "gather": "archive to write, by default nri-resmgr-NODE-TIME.tar.gz",
+    "picture": "file to draw in, by default nri-resmgr-NAME.svg, of the pod or node; "
+    "with --all a folder for a file of each node, by default the current one",
+}
+
 _DESCRIPTION: Final = """\
 Query the nri-resmgr daemon on a pod's node, on a named node, or on all nodes. It runs
 kubectl exec in the daemon's pod, with the rights that you have.
 """
+_EXAMPLES_BY_COMMAND: Final = {
+    "status": """\
+examples:
+  kubectl nri-resmgr status web -n shop         the node of this pod
+  kubectl nri-resmgr status --node node7 -o wide
+                                                with all columns
+  kubectl nri-resmgr status --node node7 -n shop
+                                                containers of one namespace only
+  kubectl nri-resmgr status --all -o json       all nodes, as one list
+""",
+    "explain": """\
+examples:
+  kubectl nri-resmgr explain web -n shop        why the pod has its CPUs and memory
+  kubectl nri-resmgr explain web/nginx -n shop  one container of it
+  kubectl nri-resmgr explain 3f2a --node node7  a container by its id
+  kubectl nri-resmgr explain 3f2a --all         the same, wherever it is
+""",
+    "top": """\
+examples:
+  kubectl nri-resmgr top web -n shop            the node of this pod, until q
+  kubectl nri-resmgr top --node node7 --interval 5
+                                                a frame each five seconds
+  kubectl nri-resmgr top --node node7 --once    one frame, such as for a report
+  kubectl nri-resmgr top --all                  one frame of each node
+""",
+    "events": """\
+examples:
+  kubectl nri-resmgr events web -n shop         the node of this pod
+  kubectl nri-resmgr events --node node7 -f     new ones, too, until Ctrl-C
+  kubectl nri-resmgr events --node node7 --since 100 -o json
+                                                those after number 100, a line each
+""",
+    "picture": """\
+examples:
+  kubectl nri-resmgr picture web -n shop        nri-resmgr-web.svg: its CPUs, and the
+                                                pools considered
+  kubectl nri-resmgr picture --node node7 --file now.svg
+                                                all containers of a node
+  kubectl nri-resmgr picture --all --file now   now/nri-resmgr-node7.svg and so on
+""",
+    "gather": """\
+examples:
+  kubectl nri-resmgr gather web -n shop         the pod's node and its placement
+  kubectl nri-resmgr gather --node node7 --file bug.tar.gz
+                                                a node, in this file
+  kubectl nri-resmgr gather --all               all nodes with a daemon
+""",
+}
 _EXAMPLES: Final = """\
 examples:
   kubectl nri-resmgr explain web -n shop        why the pod has its CPUs and memory
   kubectl nri-resmgr status web -n shop         the node of this pod
   kubectl nri-resmgr status --node node7        a node
-  kubectl nri-resmgr status --all -o json       all nodes, a line each
+  kubectl nri-resmgr status --all -o json       all nodes, as one list
   kubectl nri-resmgr explain 3f2a --all         a container by its id, wherever it is
   kubectl nri-resmgr top --node node7           CPUs and pressure, live
   kubectl nri-resmgr events --node node7 -f     what happens there
@@ -77,7 +132,14 @@ def build_parser(environment: Mapping[str, str]) -> argparse.ArgumentParser:
         ("picture", "draw the CPUs of a pod or of a node, as SVG"),
         ("gather", "write an archive for a bug report, without secrets"),
     ):
-        made = commands.add_parser(name, help=text, description=text, parents=[shared])
+        made = commands.add_parser(
+            name,
+            help=text,
+            description=text,
+            epilog=_EXAMPLES_BY_COMMAND[name],
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            parents=[shared],
+        )
         _add_target(made, name)
         _add_own_flags(made, name)
     return parser
@@ -140,34 +202,19 @@ def _add_target(parser: argparse.ArgumentParser, command: str) -> None:
             "pod", nargs="?", type=_name, metavar="POD", help="a pod, for its node"
         )
     group.add_argument("--node", type=_name, metavar="NODE", help="a node")
-    if command == "picture":
-        parser.set_defaults(all=False)  # one picture is of one node
-    else:
-        group.add_argument("--all", action="store_true", help="all nodes with a daemon")
+    group.add_argument("--all", action="store_true", help="all nodes with a daemon")
 
 
 def _add_own_flags(parser: argparse.ArgumentParser, command: str) -> None:
-    if command == "gather":
-        parser.add_argument(
-            *("-o", "--output"),
-            type=Path,
-            metavar="FILE",
-            help="archive to write, by default nri-resmgr-NODE-TIME.tar.gz",
-        )
-        return
-    if command == "picture":
-        parser.add_argument(
-            *("-o", "--output"),
-            type=Path,
-            metavar="FILE",
-            help="file to draw in, by default nri-resmgr-NAME.svg, of the pod or node",
-        )
+    if command in _FILES:
+        # Without a short name: -o is a form, and -f is to follow events.
+        parser.add_argument("--file", type=Path, metavar="FILE", help=_FILES[command])
         return
     parser.add_argument(
         *("-o", "--output"),
         metavar="FORM",
         help="table, wide, json or yaml, as of nri-resmgr; with --all, the last two "
-        "have a document for each answer",
+        "are a list of all answers",
     )
     if command == "top":
         parser.add_argument("--once", action="store_true", help="print one frame only")

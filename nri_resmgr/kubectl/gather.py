@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from nri_resmgr.kubectl.client import NAME
+from nri_resmgr.kubectl.documents import API_VERSION
 from nri_resmgr.kubectl.errors import CannotWrite, PluginError
 from nri_resmgr.kubectl.pieces import Piece
 
-_API_VERSION: Final = "kubectl.nri-resmgr/v1"
 _NOTE: Final = (
     "Values that are named like secrets, or look like them, are REDACTED. Names of "
     "pods, namespaces, nodes and images are in the bundle: look through it before you "
@@ -72,7 +72,7 @@ def _add_all(add: Callable[[str, bytes], None], pieces: Iterable[Piece]) -> int:
             files.append(piece.name)
             add(piece.name, contents)
     about = {
-        "apiVersion": _API_VERSION,
+        "apiVersion": API_VERSION,
         "kind": "SupportBundle",
         "version": _our_version(),
         "note": _NOTE,

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from nri_resmgr.kubectl.all_nodes import report_failures
 from nri_resmgr.kubectl.asking import Query, ask, ask_all
 from nri_resmgr.kubectl.client import NAME, Kubectl
 from nri_resmgr.kubectl.command_line import flags_of_kubectl, parsed, words_of_query
@@ -24,7 +25,7 @@ from nri_resmgr.kubectl.daemons import (
 )
 from nri_resmgr.kubectl.errors import FAILED, BadName, NeedsOneNode, PluginError
 from nri_resmgr.kubectl.gather import gather
-from nri_resmgr.kubectl.picture import save_picture
+from nri_resmgr.kubectl.picture import file_of, save_picture, save_pictures
 from nri_resmgr.kubectl.pieces import (
     Piece,
     piece_of_error,
@@ -91,10 +92,18 @@ def _chosen_pod(
 
 
 def _picture(kubectl: Kubectl, options: argparse.Namespace) -> int:
+    if options.all:
+        daemons = all_daemons(kubectl, options.daemon_namespace)
+        folder = options.file or Path()
+        saved = save_pictures(folder, kubectl, daemons, options.more)
+        for path in saved.values():
+            if isinstance(path, Path):
+                print(path)
+        return report_failures(saved)
     pod, _ = _chosen_pod(kubectl, options)
     node, about = (pod.node, pod.name) if pod else (options.node, options.node)
     daemon = daemon_on(kubectl, node, options.daemon_namespace)
-    path = options.output or Path(f"{NAME}-{about}.svg")
+    path = options.file or file_of(about)
     save_picture(path, kubectl, daemon, pod, options.more)
     print(path)
     return 0
@@ -112,7 +121,7 @@ def _gather(kubectl: Kubectl, options: argparse.Namespace) -> int:
         daemons = {about: daemon_on(kubectl, about, namespace, must_run=False)}
     now = time.time()
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    path = options.output or Path(f"{NAME}-{about}-{stamp}.tar.gz")
+    path = options.file or Path(f"{NAME}-{about}-{stamp}.tar.gz")
     count = gather(path, _pieces(kubectl, namespace, daemons, pod), now)
     print(f"{path}: {count} files; look through them before you publish them")
     return 0

@@ -1,13 +1,14 @@
-"""Saves the picture that the client in a daemon's pod draws."""
+"""Saves pictures that the clients in the daemons' pods draw."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nri_resmgr.kubectl.client import Kubectl
+from nri_resmgr.kubectl.all_nodes import on_all
+from nri_resmgr.kubectl.client import NAME, Kubectl
 from nri_resmgr.kubectl.daemons import ChosenPod, Daemon
-from nri_resmgr.kubectl.errors import CannotWrite
+from nri_resmgr.kubectl.errors import CannotWrite, PluginError
 
 
 def save_picture(
@@ -37,5 +38,40 @@ def save_picture(
     try:
         path.write_bytes(svg)
     except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise CannotWrite(str(path), why) from None
+        raise _not_written(path, error) from None
+
+
+def save_pictures(
+    folder: Path,
+    kubectl: Kubectl,
+    daemons: Mapping[str, Daemon | PluginError],
+    more: Sequence[str] = (),
+) -> Mapping[str, Path | PluginError]:
+    """Save a picture of each node, into a folder, which is made if it is not there.
+
+    Returns:
+        The file of each node, or why it has none.
+
+    Raises:
+        CannotWrite: The operating system refuses to make the folder.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_written(folder, error) from None
+
+    def save(daemon: Daemon) -> Path:
+        path = folder / file_of(daemon.node)
+        save_picture(path, kubectl, daemon, None, more)
+        return path
+
+    return on_all(daemons, save)
+
+
+def file_of(name: str) -> Path:
+    """Return the usual file for the picture of a pod or a node."""
+    return Path(f"{NAME}-{name}.svg")
+
+
+def _not_written(path: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(str(path), (error.strerror or str(error)).lower())

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NoReturn
 
-from nri_resmgr.kubectl.asking import documents_in
 from nri_resmgr.kubectl.client import Kubectl
 from nri_resmgr.kubectl.daemons import ChosenPod, Daemon
+from nri_resmgr.kubectl.documents import documents_in
 from nri_resmgr.kubectl.errors import KubectlFailed, PluginError
 from nri_resmgr.kubectl.redact import redact_archive, redact_data, redact_text
 

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 
 from nri_resmgr.cli.main import build_parser
 from nri_resmgr.cli.output import document_text
+from nri_resmgr.recordings.entries import Configured, Header
+from nri_resmgr.recordings.text import entry_line, header_line
+from nri_resmgr.topology.synthetic import parse_spec
 from tests.cli.command import nri_resmgr
 from tests.cli.test_examples import parsers_below
 from tests.examples import examples
@@ -95,6 +98,11 @@ def test_documents_without_a_daemon(tmp_path: Path) -> None:
     nri_resmgr("topology", "--machine", "1s2n4c1t", "dump", folder / "node-a.tgz")
     pod.write_text(POD)
     program.write_text(PLUGIN)
+    recording, host = tmp_path / "today.rec", tmp_path / "host"
+    header = header_line(Header("1.2", 17, parse_spec("1s2n4c1t")))
+    recording.write_text(f"{header}\n{entry_line(Configured(18, DOCUMENT % 1))}\n")
+    (host / "run" / "containerd").mkdir(parents=True)
+    (host / "run" / "containerd" / "containerd.sock").touch()
     rollout = ("simulate", "--cluster", folder, pod, "--config-file", first)
     commands: dict[str, tuple[str | Path, ...]] = {
         "Topology": ("topology", "--machine", "1s2n4c1t"),
@@ -104,6 +112,8 @@ def test_documents_without_a_daemon(tmp_path: Path) -> None:
         "ClusterSimulation": rollout,
         "ClusterSimulationChanges": (*rollout, "--against", second),
         "PluginTrial": ("try", program, pod),
+        "Replay": ("replay", recording),
+        "RuntimeChange": ("enable-runtime", "--host-root", host, "--dry-run"),
     }
     for kind, words in commands.items():
         found = [

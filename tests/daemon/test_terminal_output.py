@@ -9,12 +9,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from nri_resmgr.cli.workload import Workload
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import QosClass
 from tests.cli.command import nri_resmgr
 from tests.cli.terminal import Terminal, on_a_terminal
+from tests.control.json_schema import mistakes
 from tests.daemon.daemon_process import daemon
 
 pytestmark = pytest.mark.process
@@ -183,6 +185,20 @@ async def test_top_shows_the_use_of_cpus_and_pools(tmp_path: Path) -> None:
         assert any("web/web 75% NUMA node #1 4-5" in line for line in lines)
         # Nothing passed between its two samples.
         assert "socket 0: 0% of its CPUs used" in once
+
+    await shown(tmp_path, watch, WEB)
+
+
+async def test_top_prints_frames_for_programs(tmp_path: Path) -> None:
+    def watch(socket: Path, _: Path) -> None:
+        words = ("top", "--once", "--control-socket", socket, "-o")
+        for form, parse in (("json", json.loads), ("yaml", yaml.safe_load)):
+            frame = parse(nri_resmgr(*words, form).stdout)
+            state, host = frame.pop("state"), frame.pop("host")
+
+            assert frame == {"apiVersion": "cli.nri/v1", "kind": "Frame"}
+            assert mistakes(state, "State") == mistakes(host, "Host") == []
+            assert [one["pod"] for one in state["containers"]] == ["web"]
 
     await shown(tmp_path, watch, WEB)
 

@@ -22,7 +22,7 @@ _ROOT: Final = Path(__file__).parents[2]
 # What is in the image, or decides what is.
 _SOURCES: Final = (
     *("nri_proto", "nri_resmgr", "plugins", "conf.d", "deploy/image"),
-    *("deploy/mpolset", "deploy/dist/readme.py"),
+    *("deploy/completion", "deploy/mpolset", "deploy/dist/readme.py"),
     *("pyproject.toml", "README.md", "LICENSE"),
 )
 _KEPT: Final = 3  # images of earlier sources, for switching between commits

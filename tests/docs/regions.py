@@ -19,9 +19,14 @@ class UnknownRegion(LookupError):
     """A page has a region that no generator writes."""
 
 
-def regions(text: str) -> dict[str, str]:
-    """Return the text of each generated region of a page, by name."""
-    return {found["name"]: found["body"] for found in _pattern().finditer(text)}
+def regions(text: str, marker: str = "generated") -> dict[str, str]:
+    """Return the text of each region of a page, by name.
+
+    Args:
+        text: The page.
+        marker: The word before the name.
+    """
+    return {found["name"]: found["body"] for found in _pattern(marker).finditer(text)}
 
 
 def rewritten(
@@ -47,5 +52,5 @@ def rewritten(
     return _pattern(marker).sub(replace, text)
 
 
-def _pattern(marker: str = "generated") -> re.Pattern[str]:
+def _pattern(marker: str) -> re.Pattern[str]:
     return re.compile(_REGION.format(marker=marker), re.DOTALL)

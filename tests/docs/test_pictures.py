@@ -12,6 +12,7 @@ from tests.docs.pictures import PICTURES
 from tests.page.screenshots import NAMES
 from tests.page.screenshots import PICTURES as SCREENSHOTS
 from tests.pictures.seen import seen
+from tests.structure.source import ROOT
 
 
 @pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
@@ -33,3 +34,10 @@ def test_each_picture_is_on_a_page_and_each_page_has_its_pictures() -> None:
 
     kept = {*PICTURES, *(SCREENSHOTS / name for name in NAMES)}
     assert shown == kept == set(PAGES.glob("pictures/*"))
+
+
+def test_the_readme_shows_each_screenshot() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", readme)
+
+    assert {ROOT / name for name in shown} == {SCREENSHOTS / name for name in NAMES}

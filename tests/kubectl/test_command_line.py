@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 from collections.abc import Iterator
 
@@ -14,19 +15,29 @@ from nri_resmgr.kubectl.command_line import (
     parsed,
     words_of_query,
 )
+from tests.cli.test_examples import parsers_below
+
+PARSER = build_parser({})
+OF_COMMANDS = dict(parsers_below(PARSER))
 
 
-def examples() -> Iterator[list[str]]:
-    """Yield the words of each example of the help."""
-    for line in build_parser({}).format_help().splitlines():
+def examples_in(parser: argparse.ArgumentParser) -> Iterator[list[str]]:
+    """Yield the words of each example of a help page."""
+    for line in parser.format_help().splitlines():
         if line.startswith("  kubectl nri-resmgr "):
             yield shlex.split(line.strip().split("  ")[0])[2:]
+
+
+def examples() -> Iterator[tuple[str, ...]]:
+    """Yield those of all help pages, each once."""
+    pages = (PARSER, *OF_COMMANDS.values())
+    yield from dict.fromkeys(tuple(one) for page in pages for one in examples_in(page))
 
 
 @pytest.mark.parametrize(
     "words", [pytest.param(one, id=" ".join(one)) for one in examples()]
 )
-def test_an_example_is_one_that_nri_resmgr_accepts(words: list[str]) -> None:
+def test_an_example_is_one_that_nri_resmgr_accepts(words: tuple[str, ...]) -> None:
     options = parsed(words, {})
     if options.command in ("gather", "picture") or "--help" in words:
         return
@@ -39,9 +50,14 @@ def test_an_example_is_one_that_nri_resmgr_accepts(words: list[str]) -> None:
 
 
 def test_there_is_an_example_of_each_command() -> None:
-    assert {words[0] for words in examples()} == {
+    assert {words[0] for words in examples_in(PARSER)} == {
         *("status", "explain", "top", "events", "picture", "gather"),
     }
+
+
+@pytest.mark.parametrize("name", OF_COMMANDS)
+def test_the_help_of_a_command_has_examples_of_it(name: str) -> None:
+    assert {words[0] for words in examples_in(OF_COMMANDS[name])} == {name}
 
 
 def test_flags_are_handed_on() -> None:
@@ -73,6 +89,19 @@ def test_the_environment_names_the_namespace_of_the_daemon() -> None:
     assert parsed(words, environment).daemon_namespace == "other"
 
 
+def test_o_is_a_form_in_all_commands() -> None:
+    of_output = {
+        (name, action.metavar)
+        for name, parser in OF_COMMANDS.items()
+        for action in parser._actions  # noqa: SLF001 - argparse shows it in no other way
+        if {"-o", "--output"} & set(action.option_strings)
+    }
+
+    assert of_output == {
+        (name, "FORM") for name in ("status", "explain", "top", "events")
+    }
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -85,9 +114,12 @@ def test_the_environment_names_the_namespace_of_the_daemon() -> None:
         "top --once",
         "gather",
         "picture",
-        "picture --all",
+        "picture a --all",
+        "picture --all -n b",
         "top --node a -n b",
         "gather --all -n b",
+        "gather --all -o bundle.tgz",
+        "picture a -o a.svg",
         "paint a",
         "",
     ],

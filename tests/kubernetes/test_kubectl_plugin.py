@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -131,6 +132,28 @@ class Cluster:
         env = self._environment(kubeconfig or self.kubeconfig)
         return run(self.program, *words, env=env, cwd=self.folder)
 
+    def run_by_kubectl(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run the real kubectl, with the plugin and its Python alone on PATH.
+
+        There the plugin finds the double, as it calls kubectl by its name.
+        """
+        self._write_daemons()
+        folder = self.folder / "installed"
+        if not folder.exists():
+            folder.mkdir()
+            shutil.copy(self.program, folder)
+            (folder / "python3").symlink_to(sys.executable)
+        path = f"{folder}:{self.folder / 'bin'}"
+        return subprocess.run(
+            [self.kubectl.program, *words],
+            env=self._environment(self.kubeconfig) | {"PATH": path},
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
     def run_on_terminal(self, *words: str) -> tuple[int, str]:
         """Run the plugin on a terminal; return its status, and what is shown there."""
         ours, its = pty.openpty()
@@ -244,6 +267,29 @@ async def test_every_command_finds_the_daemon_of_a_pod_or_node(
     assert wrong.stderr.count("\n") == 1
 
 
+async def test_kubectl_finds_the_plugin_on_path(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    node, ours = cluster.node("one"), cluster.namespace
+    async with shop_on(node, cluster, tmp_path):
+        cluster.pod("shop", node)
+
+        def ask(words: str) -> subprocess.CompletedProcess[str]:
+            return cluster.run_by_kubectl(*words.split())
+
+        listed = await asyncio.to_thread(ask, "plugin list")
+        explained = await asyncio.to_thread(ask, f"nri-resmgr explain shop -n {ours}")
+        wrong = await asyncio.to_thread(ask, "nri-resmgr status --node nowhere")
+
+    program = cluster.folder / "installed" / cluster.program.name
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [one for one in listed.stdout.splitlines() if "/" in one] == [str(program)]
+    assert (explained.returncode, explained.stderr) == (0, "")
+    assert f"{ours}/shop/shop" in explained.stdout
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert wrong.stderr == "nri-resmgr: the cluster has no node nowhere\n"
+
+
 async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
     cluster: Cluster, tmp_path: Path
 ) -> None:
@@ -255,8 +301,8 @@ async def test_a_pod_or_a_node_is_drawn_in_a_file_of_the_user(
             return cluster.run("picture", *words.split())
 
         of_pod = await asyncio.to_thread(draw, f"shop -n {ours}")
-        of_node = await asyncio.to_thread(draw, f"--node {node} -o node.svg")
-        nowhere = await asyncio.to_thread(draw, f"--node {node} -o no/x.svg")
+        of_node = await asyncio.to_thread(draw, f"--node {node} --file node.svg")
+        nowhere = await asyncio.to_thread(draw, f"--node {node} --file no/x.svg")
 
     drawn = {"nri-resmgr-shop.svg": of_pod, "node.svg": of_node}
     for name, done in drawn.items():
@@ -330,16 +376,49 @@ async def test_all_nodes_are_queried_and_those_without_daemon_are_named(
         assert done.stderr.startswith(f"{missing} (CrashLoopBackOff); ")
         assert done.stderr.count("\n") == 1
     assert [one for one in names if f"node {one}\n" in text.stdout] == names[:2]
-    lines = [json.loads(line) for line in data.stdout.splitlines()]
-    assert [one["node"] for one in lines] == sorted(names[:2])
-    assert {one["answer"]["kind"] for one in lines} == {"State"}
+    listed = json.loads(data.stdout)
+    items = listed.pop("items")
+    assert listed == {"apiVersion": "kubectl.nri-resmgr/v1", "kind": "NodeAnswerList"}
+    assert [one["node"] for one in items] == sorted(names[:2])
+    assert {one["answer"]["kind"] for one in items} == {"State"}
     # Each frame has the memory of the nodes.
-    assert len(re.findall(r"^node 1 +\[", top.stdout, re.MULTILINE)) == len(lines)
+    assert len(re.findall(r"^node 1 +\[", top.stdout, re.MULTILINE)) == len(items)
     # One node has it, so that the others are no failure.
     assert (found.returncode, found.stderr) == (0, "")
-    assert json.loads(found.stdout)["node"] == names[0]
+    assert [one["node"] for one in json.loads(found.stdout)["items"]] == [names[0]]
     assert nowhere.returncode in (1, 2)
     assert nowhere.stderr.count("\n") == 3
+
+
+async def test_all_nodes_are_drawn_in_files_of_a_folder(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    ours, crashing, other = map(cluster.node, ("one", "two", "three"))
+    folder = tmp_path / "other"
+    folder.mkdir()
+    async with at_work(folder), shop_on(ours, cluster, tmp_path):
+        cluster.daemon_pod("nri-resmgr-b", other, folder=folder)
+        cluster.daemon_pod("nri-resmgr-c", crashing, CRASHING)
+
+        def draw(words: str) -> subprocess.CompletedProcess[str]:
+            return cluster.run("picture", "--all", *words.split())
+
+        done = await asyncio.to_thread(draw, "--file now/drawn")
+        no_folder = await asyncio.to_thread(draw, "--file daemons.json")
+
+    files = {node: f"now/drawn/nri-resmgr-{node}.svg" for node in (ours, other)}
+    assert done.stdout.splitlines() == [files[node] for node in sorted(files)]
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert done.stderr.startswith(f"nri-resmgr: node {crashing}: the daemon on node ")
+    drawn = {one.name for one in (cluster.folder / "now" / "drawn").iterdir()}
+    assert drawn == {Path(one).name for one in files.values()}
+    texts = {node: (cluster.folder / one).read_text() for node, one in files.items()}
+    shop = f"{cluster.namespace}/shop/shop"
+    assert seen(texts[ours]).colour_of(shop)
+    assert shop not in texts[other]
+    assert "default/web/web" in texts[other]
+    assert (no_folder.returncode, no_folder.stdout) == (1, "")
+    assert no_folder.stderr == "nri-resmgr: cannot write daemons.json: file exists\n"
 
 
 def test_each_mistake_is_one_sentence(cluster: Cluster) -> None:
@@ -508,7 +587,7 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
         cluster.pod("shop", node)
         with (tmp_path / "log").open("a") as log:
             log.write(f"2026-11-30 sent to https://me:{PASSWORD}@example.com\n")
-        words = ("gather", "shop", "-n", ours, "-o", "bundle.tar.gz")
+        words = ("gather", "shop", "-n", ours, "--file", "bundle.tar.gz")
         done = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         again = await asyncio.to_thread(cluster.run, *words, kubeconfig=kubeconfig)
         machine = read_machine(HostTree(tmp_path / "host"))
@@ -518,6 +597,8 @@ async def test_a_bundle_has_all_of_a_node_and_no_secret(
     assert path.stat().st_mode & 0o777 == 0o600
     files = contents_of(path)
     about = json.loads(files["about.json"])
+    head = {"apiVersion": "kubectl.nri-resmgr/v1", "kind": "SupportBundle"}
+    assert about.items() >= head.items()
     # The cluster has no report of this node, as no agent runs.
     assert set(about["missing"]) == {f"nodes/{node}/report.json"}
     assert f'"{node}" not found' in done.stderr
@@ -559,7 +640,7 @@ def test_a_bundle_of_a_daemon_that_does_not_run_says_what_is_missing(
     cluster.daemon_pod("nri-resmgr-b", two)
     cluster.daemon_pod("nri-resmgr-c", two)
 
-    done = cluster.run("gather", "--all", "-o", "bundle.tgz")
+    done = cluster.run("gather", "--all", "--file", "bundle.tgz")
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("bundle.tgz: ")

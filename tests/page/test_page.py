@@ -19,6 +19,9 @@ from tests.daemon.daemon_process import RunningDaemon, daemon
 from tests.daemon.documents import MACHINE as ONE_POOL
 from tests.daemon.documents import document, write
 from tests.daemon.test_observability import free_port
+from tests.daemon.test_verification import MACHINE as TWO_NODES
+from tests.daemon.test_verification import OFTEN, run_web
+from tests.daemon.test_verification import write as write_cgroup
 from tests.page.browser import Browser, browser
 from tests.real_host.patience import wait_until
 
@@ -76,6 +79,14 @@ class Node:
         )
         found: list[list[str]] = await self.run(script, table)
         return found
+
+    async def in_force(self) -> dict[str, str]:
+        """Return what the table of containers says of the cgroup of each."""
+        return {row[0]: row[-1] for row in await self.rows("containers")}
+
+    async def marked(self) -> list[str]:
+        """Return the containers that the table marks as problems."""
+        return await self.texts("#containers tr.problem td:first-child")
 
 
 def flags(folder: Path, port: int) -> tuple[str, ...]:
@@ -153,6 +164,41 @@ async def test_a_rejected_configuration_is_a_problem_until_another_is_accepted(
         await node.gone("configuration refused: ", "#problems:not([hidden])")
         await asyncio.to_thread(window.open, "about:blank")
     await asyncio.to_thread(window.complaints)
+
+
+async def test_drift_is_a_problem_until_the_cgroup_is_as_decided(
+    tmp_path: Path, window: Browser
+) -> None:
+    port, problems = free_port(), "#problems:not([hidden])"
+    async with daemon(
+        tmp_path,
+        TWO_NODES,
+        *(*flags(tmp_path, port), *OFTEN, "--verify-repair", "no"),
+        before=lambda root: write_cgroup(root, "0-7"),
+    ) as running:
+        await running.line("http.listening")
+        await asyncio.to_thread(window.open, f"http://127.0.0.1:{port}/")
+        node = Node(running, window, tmp_path)
+        await running.place(MANY)
+        await run_web(running)
+        await node.shown("shop/web/web: drifted: cpus 0-7", problems)
+        await node.shown("container.drifted", "#events")
+        drifted, marked = await node.in_force(), await node.marked()
+
+        write_cgroup(tmp_path / "host", "4-5")
+        await node.gone("shop/web/web", problems)
+        await node.shown("drift.cleared", "#events")
+        cleared, left = await node.in_force(), await node.marked()
+        await asyncio.to_thread(window.open, "about:blank")
+    complaints = await asyncio.to_thread(window.complaints)
+
+    assert drifted == {
+        "shop/web/web": "drifted: cpus 0-7",
+        "default/many/many": "not-running",
+    }
+    assert marked == ["shop/web/web"]
+    assert cleared == drifted | {"shop/web/web": "as-decided"}
+    assert (left, complaints) == ([], [])
 
 
 async def test_the_picture_is_that_of_the_client(node: Node) -> None:

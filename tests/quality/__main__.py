@@ -15,6 +15,7 @@ from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from tests.docs.markdown import table
 from tests.docs.regions import rewritten
+from tests.quality.comparison import against_kubelet
 from tests.quality.exhaustive import MOST_CPUS, ExhaustiveNode
 from tests.quality.kubelet_manager import BEST_EFFORT, SINGLE_NUMA_NODE, KubeletNode
 from tests.quality.life import arrivals, live
@@ -33,9 +34,8 @@ MACHINES: Final = {
 LOADS: Final = (0.7, 0.9, 1.1)
 SEEDS: Final = (1, 2, 3)
 
-_PAGE: Final = ROOT / "docs" / "placement-quality.md"
-_REGION: Final = "quality"
-_HEADER: Final = (
+PAGE: Final = ROOT / "docs" / "placement-quality.md"
+HEADER: Final = (
     "placed by",
     "containers",
     "refused",
@@ -47,6 +47,12 @@ _HEADER: Final = (
     "moved",
     "updates per event",
 )
+
+QUALITY: Final = "quality"
+"""The region of the page with the tables."""
+
+AGAINST_KUBELET: Final = "quality against the kubelet"
+"""The region of the page that counts where policies are worse."""
 
 
 def placers(machine: Machine) -> Iterator[tuple[str, Callable[[Machine], Placer]]]:
@@ -91,6 +97,16 @@ def row_of(placer: str, lives: list[Measured]) -> tuple[str, ...]:
     )
 
 
+def heading(machine: str, load: float) -> str:
+    """Return the heading of a table.
+
+    Args:
+        machine: A key of `MACHINES`.
+        load: One of `LOADS`.
+    """
+    return f"### {machine}, load {100 * load:.0f} %"
+
+
 def sections() -> Iterator[str]:
     """Yield a table for each machine and load."""
     with ProcessPoolExecutor(initializer=_log_errors_only) as pool:
@@ -105,7 +121,7 @@ def sections() -> Iterator[str]:
                     row_of(name, [one.result() for one in lives])
                     for name, lives in found.items()
                 ]
-                yield f"### {title}, load {100 * load:.0f} %\n\n{table(_HEADER, rows)}"
+                yield f"{heading(title, load)}\n\n{table(HEADER, rows)}"
 
 
 def _log_errors_only() -> None:
@@ -117,9 +133,11 @@ def main() -> None:
     """Write the tables into the page."""
     body = "\n\n".join(sections())
     print(body)
-    text = _PAGE.read_text(encoding="utf-8")
-    new = rewritten(text, {_REGION: lambda _: body}, marker="measured")
-    _PAGE.write_text(new, encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
+    compared = against_kubelet(body)
+    regions = {QUALITY: lambda _: body, AGAINST_KUBELET: lambda _: compared}
+    new = rewritten(text, regions, marker="measured")
+    PAGE.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

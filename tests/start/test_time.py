@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-import subprocess
 import sys
 from pathlib import Path
 from typing import Final
@@ -13,6 +11,7 @@ import pytest
 from tests.benchmarks.churn import USUAL_CPUS, node
 from tests.benchmarks.measure import Command
 from tests.benchmarks.plugins import running
+from tests.benchmarks.process import cpu_seconds_of_run
 
 pytestmark = pytest.mark.process
 
@@ -32,13 +31,6 @@ IMPORTS: Final = (
 )
 
 
-def seconds_of_imports() -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run((sys.executable, "-I", "-c", IMPORTS), check=True, env={})
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def seconds_to_registered(command: Command) -> float:
     """Of a daemon; the answer of Configure is in it, which takes next to nothing.
 
@@ -54,12 +46,14 @@ def test_a_start_takes_little_more_than_its_libraries(tmp_path: Path) -> None:
     daemon = tmp_path / "daemon"
     daemon.write_text(f'#!/bin/sh\nexec {sys.executable} -I -c "{DAEMON}" run "$@"\n')
     daemon.chmod(0o755)
+    imports = (sys.executable, "-I", "-c", IMPORTS)
     with node(USUAL_CPUS) as here:
         command = here.command(daemon)
         # Time on a CPU, the least of several, turn by turn: neighbours cost caches.
         pairs = [
-            (seconds_to_registered(command), seconds_of_imports()) for _ in range(RUNS)
+            (seconds_to_registered(command), cpu_seconds_of_run(imports))
+            for _ in range(RUNS)
         ]
 
-    start, imports = map(min, zip(*pairs, strict=True))
-    assert start < MOST * imports, pairs
+    start, least = map(min, zip(*pairs, strict=True))
+    assert start < MOST * least, pairs

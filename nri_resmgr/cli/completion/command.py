@@ -35,7 +35,11 @@ def add_arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the script."""
-    # Defaults of the environment are no part of it.
-    commands = tuple(words_of(build_parser({})))
-    print(_SCRIPTS[options.shell](commands), end="")
+    print(script_of(options.shell), end="")
     return 0
+
+
+def script_of(shell: str) -> str:
+    """Write the script of a shell, ``bash`` or ``zsh``."""
+    # Defaults of the environment are no part of it.
+    return _SCRIPTS[shell](tuple(words_of(build_parser({}))))

@@ -45,6 +45,11 @@ def commit(folder: Path, **changed: str) -> Path:
     return folder
 
 
+def head_of(checkout: Path) -> str:
+    """Return the hash of the last commit."""
+    return _git(checkout, "rev-parse", "HEAD").strip()
+
+
 def build(
     checkout: Path, folder: Path, *words: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:

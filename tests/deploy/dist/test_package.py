@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.command import nri_resmgr
 from tests.deploy.dist.released import ROOT, TIME, build, commit
 
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("release")]
@@ -80,6 +81,25 @@ def test_with_a_repository_links_lead_to_the_tag(tmp_path: Path) -> None:
         "[here](#here) [`there`](https://example.com/a.md)\n"
         f"```text\n[code](docs/limits.md)\n```\n[deploy/]({REPOSITORY}/blob/{tag}/deploy/)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("shell", "place"),
+    [
+        ("bash", "share/bash-completion/completions/nri-resmgr"),
+        ("zsh", "share/zsh/site-functions/_nri-resmgr"),
+    ],
+)
+def test_the_wheel_installs_what_completes_in_a_shell(
+    shell: str, place: str, release: Path
+) -> None:
+    [wheel] = release.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        [name] = (one for one in names if one.endswith(f".data/data/{place}"))
+        script = archive.read(name).decode()
+
+    assert script == nri_resmgr("completion", shell).stdout
 
 
 def test_the_source_distribution_makes_the_same_wheel(

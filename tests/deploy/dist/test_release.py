@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tarfile
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.deploy.dist.released import ROOT, TIME, build, commit
+from tests.deploy.built_image import archive_in
+from tests.deploy.dist.released import ROOT, TIME, build, commit, head_of
 from tests.real_host.absent import give_up
 
 pytestmark = [pytest.mark.process, pytest.mark.xdist_group("release")]
@@ -21,6 +24,14 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["versi
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def checksums_of(files: Mapping[str, bytes]) -> bytes:
+    """Return what ``sha256sum`` writes of files."""
+    return "".join(
+        f"{hashlib.sha256(data).hexdigest()}  {name}\n"
+        for name, data in sorted(files.items())
+    ).encode()
 
 
 def test_it_has_all_but_the_image(release: Path) -> None:
@@ -44,12 +55,8 @@ def test_the_page_on_releases_names_each_file(release: Path) -> None:
 
 def test_the_checksums_are_those_of_all_files(release: Path) -> None:
     files = contents(release)
-    sums = files.pop("SHA256SUMS").decode().splitlines()
 
-    assert sums == [
-        f"{hashlib.sha256(data).hexdigest()}  {name}"
-        for name, data in sorted(files.items())
-    ]
+    assert files.pop("SHA256SUMS") == checksums_of(files)
 
 
 def test_a_second_build_elsewhere_is_equal(release: Path, tmp_path: Path) -> None:
@@ -133,9 +140,40 @@ def test_an_image_that_cannot_be_built_is_an_error_and_all_else_is_built(
 
     assert done.returncode == 1
     assert (
-        "dist: an image is missing; make image ARCH=sparc64 failed: image: ARCH has to be"
+        "dist: an image is missing; make image ARCH=sparc64 failed: "
+        "image: ARCH has to be"
     ) in done.stderr
     assert contents(tmp_path / "dist") == contents(release)
+
+
+@pytest.mark.containerd
+def test_with_an_image_it_has_its_archive_and_its_bill_of_materials(
+    release: Path, checkout: Path, tmp_path: Path
+) -> None:
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        give_up("only root on Debian or Ubuntu can build an image")
+
+    done = build(checkout, tmp_path / "dist", IMAGE="")
+
+    assert done.returncode == 0, done.stderr
+    assert "image" not in done.stderr
+    files, others = contents(tmp_path / "dist"), contents(release)
+    sums = files.pop("SHA256SUMS")
+    assert sums == checksums_of(files)
+    assert done.stdout.encode() == sums
+    del others["SHA256SUMS"]
+    archive, bill = (
+        f"nri-resmgr-{VERSION}{end}" for end in (".oci.tar", "-image.cdx.json")
+    )
+    assert set(files) == {*others, archive, bill}
+    assert {name: files[name] for name in others} == others
+    image = archive_in(tmp_path / "dist")
+    [manifest] = image.index["manifests"]
+    component = json.loads(files[bill])["metadata"]["component"]
+    assert component["purl"] == f"pkg:oci/nri-resmgr@{manifest['digest']}"
+    # An image says of which commit it is.
+    labels = image.config["config"]["Labels"]
+    assert labels["org.opencontainers.image.revision"] == head_of(checkout)
 
 
 def test_a_folder_without_git_is_refused(checkout: Path, tmp_path: Path) -> None:
