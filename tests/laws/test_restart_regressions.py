@@ -350,6 +350,27 @@ def test_a_container_that_fell_back_gets_no_room_of_a_resize() -> None:
     check_restarts(history, (6, 7, 8, 9))
 
 
+def test_a_balloon_keeps_cpus_on_which_containers_that_came_later_run() -> None:
+    machine = "1s1n4c1t"
+    types = "[{name: own, preferNewBalloons: true, shareIdleCPUsInSame: core}]"
+    spec = f"{{{RESERVED}, balloonTypes: {types}}}"
+    history = History(policy_of("BalloonsPolicy", spec, machine))
+    history.create(one("web", 1500))
+    history.create(burstable("old", 1000, created=1))
+    history.stop("old")
+    history.switch(policy_of("NonePolicy", "{}", machine))
+    history.create(replace(one("db", 2000), created=2))
+    log = ContainerSpec(id="log", pod="log", qos=QosClass.BEST_EFFORT, created=3)
+    history.create(in_balloon("own", log))
+    history.resize("web", guaranteed(2000))
+    history.switch(policy_of("BalloonsPolicy", spec, machine))
+    # With the two CPUs that "web" needs, the third one would be a balloon of "log".
+    assert {str(one.cpus) for one in history.pins.values()} == {"1-3"}
+
+    assert history.restart(6).pins == history.pins
+    check_restarts(history)
+
+
 def test_isolated_cpus_are_a_balloon_s_own() -> None:
     machine = "1s1n6c1t isolated=4-5"
     history = History(policy_of("BalloonsPolicy", sharing("system"), machine))

@@ -19,7 +19,8 @@ How: in this order, each step for all containers before the next one begins:
 
 1. balloons with CPUs by number, and the former balloons (`restore`), without the part
    of the checkpoint that is older than what runs (`recent_part`), and without CPUs that
-   they do not need any more (`trimmed`);
+   they do not need any more (`trimmed`), unless containers that the checkpoint lacks
+   run on just these (`_occupied_later`): then they shrink before the third step;
 2. balloons by present CPUs (`recognise`), those first whose CPUs say most about their
    balloon (`ambiguity`), and containers that give way last: they may have fallen back
    onto CPUs of others;
@@ -154,8 +155,9 @@ def adopt(
     rooms = {slot: one for slot, one in rooms.items() if one.balloon in old.balloons}
     there = {one.id: one for one in specs}
     state = restore(there, rooms, old, state, context)
+    whole = _occupied_later(specs, old, state, context)
     for name, balloon in old.balloons.items():
-        if name in state.balloons and not balloon.within:
+        if name in state.balloons and not (balloon.within or name in whole):
             own = NO_CPUS
             shares = state.balloons[name].reach
             if shares and not _lost_some(balloon, former, there):
@@ -177,6 +179,8 @@ def adopt(
         found = recognise(spec, state, context, occupancy)
         if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
+    for name in whole:
+        state = trimmed(name, state, context)
     state = _completed(old, state, occupied, context)
     with_minimum = partial(create_minimum, context=context, partial=True)
     state = _beside(occupied, state, with_minimum)
@@ -213,6 +217,30 @@ def _lost_some(
     return all(
         there[key].request == asked[key].request for key in known if key in there
     )
+
+
+def _occupied_later(
+    specs: Sequence[ContainerSpec], old: State, state: State, context: Context
+) -> list[str]:
+    """Return the balloons on all CPUs of which containers run that came later.
+
+    Those that the checkpoint lacks and that run on some of its CPUs are on just these:
+    the balloon had them when they came. It shrinks when they have been found, so that
+    none gets a part of it for another balloon.
+    """
+    available = context.settings.available
+    later = {
+        one.present.cpus
+        for one in specs
+        if one.id not in old.ledger and not available <= one.present.cpus
+    }
+    return [
+        name
+        for name in old.balloons
+        if (found := state.balloons.get(name))
+        and not (found.within or found.reach)
+        and {one for one in later if not one.isdisjoint(found.cpus)} == {found.cpus}
+    ]
 
 
 def _completed(old: State, state: State, occupied: CpuSet, context: Context) -> State:
