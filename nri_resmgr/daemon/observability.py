@@ -305,10 +305,10 @@ def _settings(
 
 
 def _exported(use: ExportUse) -> str:
-    return f"{_over(use.by_grpc)} every {use.period:g} s"
+    return f"{_over(by_grpc=use.by_grpc)} every {use.period:g} s"
 
 
-def _over(by_grpc: bool) -> str:  # noqa: FBT001 - a fact, not a mode
+def _over(*, by_grpc: bool) -> str:
     return f"by OTLP over {'gRPC' if by_grpc else 'HTTP'}"
 
 
@@ -321,7 +321,7 @@ def _of_traces(
     if traces_by_flags:
         by = "--otel-endpoint" if options.otel_endpoint else _VARIABLES
     where = traces.endpoint or "OpenTelemetry's default"
-    yield Setting("traces", f"{where}, {_over(traces.by_grpc)}", by)
+    yield Setting("traces", f"{where}, {_over(by_grpc=traces.by_grpc)}", by)
     if traces.sampling:
         flag, path = "--otel-sampling", f"{_PATH}.samplingRatePerMillion"
         by = flag if options.otel_sampling else path

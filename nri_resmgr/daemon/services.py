@@ -10,6 +10,7 @@ import os
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
+from types import ModuleType
 from typing import Final, TypeAlias
 
 import msgspec
@@ -365,14 +366,11 @@ async def traces(daemon: Daemon) -> None:
     """Send traces to a collector."""
 
     async def serve(use: TraceUse) -> None:
-        # Late: on the start path, and few nodes send traces. Flags were checked at the
-        # start; a document need not fit what is installed.
-        from nri_resmgr.daemon.tracing_flags import is_tracing_installed
-
-        if not await in_thread(partial(is_tracing_installed, by_grpc=use.by_grpc)):
+        # Flags were checked at the start; a document need not fit what is installed.
+        if extra := await _missing_extra(by_grpc=use.by_grpc):
+            log.warning("tracing.not-installed", extra=extra)
             return
-        # An optional dependency, whose import takes 0.1 s: in a thread.
-        sent = await in_thread(lambda: import_with_tls("nri_resmgr.daemon.tracing"))
+        sent = await _imported_exporter("nri_resmgr.daemon.tracing")
         await sent.send_traces(daemon.observers.tracing, use)
 
     await daemon.observability.follow(lambda present: present.traces, serve)
@@ -382,15 +380,10 @@ async def metrics_export(daemon: Daemon) -> None:
     """Send metrics to a collector."""
 
     async def serve(use: ExportUse) -> None:
-        # Late: as for `traces`.
-        from nri_resmgr.daemon.tracing_flags import missing_extra
-
-        if extra := await in_thread(partial(missing_extra, by_grpc=use.by_grpc)):
+        if extra := await _missing_extra(by_grpc=use.by_grpc):
             log.warning("metrics.not-installed", extra=extra)
             return
-        sent = await in_thread(
-            lambda: import_with_tls("nri_resmgr.daemon.metrics_export")
-        )
+        sent = await _imported_exporter("nri_resmgr.daemon.metrics_export")
         await sent.send_metrics(daemon, use)
 
     await daemon.observability.follow(lambda present: present.metrics, serve)
@@ -400,17 +393,26 @@ async def log_export(daemon: Daemon) -> None:
     """Send the log to a collector."""
 
     async def serve(use: ExportUse) -> None:
-        # Late: as for `traces`.
-        from nri_resmgr.daemon.tracing_flags import missing_extra
-
-        if extra := await in_thread(partial(missing_extra, by_grpc=use.by_grpc)):
+        if extra := await _missing_extra(by_grpc=use.by_grpc):
             log.warning("log.not-installed", extra=extra)
             line_copies.stop()
             return
-        sent = await in_thread(lambda: import_with_tls("nri_resmgr.daemon.log_export"))
+        sent = await _imported_exporter("nri_resmgr.daemon.log_export")
         await sent.send_log(use)
 
     await daemon.observability.follow(lambda present: present.log, serve)
+
+
+async def _missing_extra(*, by_grpc: bool) -> str:
+    # As for `control`: few nodes export anything.
+    installed = await imported("nri_resmgr.daemon.otel_installed")
+    found: str = await in_thread(partial(installed.missing_extra, by_grpc=by_grpc))
+    return found
+
+
+async def _imported_exporter(name: str) -> ModuleType:
+    """Import a module that imports OpenTelemetry: in a thread, as it takes 0.1 s."""
+    return await in_thread(lambda: import_with_tls(name))
 
 
 SERVICES: Final[tuple[Service, ...]] = (

@@ -1,18 +1,14 @@
-"""Flags of traces, and whether OpenTelemetry is installed, which extras add."""
+"""Flags of traces."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import Final
 
+from nri_resmgr.daemon.otel_installed import missing_extra
 from nri_resmgr.log import Logger
 from nri_resmgr.values import InputError
 
 log = Logger(__name__)
-
-_SDK: Final = "opentelemetry.sdk"
-_EXPORTERS: Final = "opentelemetry.exporter.otlp.proto"
 
 
 class TracingNotInstalled(InputError):
@@ -65,38 +61,12 @@ def check_tracing_flags(endpoint: str, sampling: str, *, has_variables: bool) ->
         raise BadSampling(sampling)
     if not (endpoint or has_variables):
         return False
-    if endpoint and missing_extra():
+    extra = missing_extra()
+    if extra and endpoint:
         raise TracingNotInstalled
-    return is_tracing_installed()
-
-
-def is_tracing_installed(*, by_grpc: bool = False) -> bool:
-    """Return whether OpenTelemetry is installed, which is logged if not.
-
-    Args:
-        by_grpc: As for `missing_extra`.
-    """
-    if extra := missing_extra(by_grpc=by_grpc):
+    if extra:
         log.warning("tracing.not-installed", extra=extra)
     return not extra
-
-
-def missing_extra(*, by_grpc: bool = False) -> str:
-    """Return the extra that adds OpenTelemetry and its exporters; empty if it has.
-
-    Args:
-        by_grpc: Whether those over gRPC are needed, instead of those over HTTP.
-    """
-    extra, protocol = ("otel-grpc", "grpc") if by_grpc else ("otel", "http")
-    needed = (_SDK, f"{_EXPORTERS}.{protocol}")
-    return "" if all(map(_is_installed, needed)) else extra
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # its parent package is missing
-        return False
 
 
 def _fraction(text: str) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import nri_resmgr
-from tests.real_host.binaries import Binaries
+from tests.real_host.binaries import NRI_0_10, Binaries
 from tests.real_host.containerd import Containerd
 from tests.real_host.containerd_config import Options, config_text
 from tests.real_host.plugin_process import PluginProcess
@@ -143,7 +143,7 @@ def test_a_required_plugin_is_read_where_there_is_a_validator(node: Node) -> Non
     before = node.nri()
     node.enable("--require-plugin", "missing")
     found = node.nri()
-    if node.release >= (2, 2):
+    if node.release >= NRI_0_10:
         assert found["default_validator"]["required_plugins"] == ["missing"]
         return
     assert found == before | {"disable": False}

@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 
 from nri_resmgr.cli.install import shipped
+from tests.real_host.binaries import NRI_0_10
 from tests.real_host.connected import connected
 from tests.real_host.containerd import Containerd
 from tests.real_host.patience import patience, wait_until
@@ -22,9 +23,6 @@ from tests.real_host.resources import Resources
 pytestmark = pytest.mark.containerd
 
 LIMIT: Final = '{"type":"RLIMIT_NOFILE","hard":2000,"soft":1000}'
-
-# NRI 0.10.
-VALIDATING_RELEASE: Final = (2, 2)
 
 
 @contextmanager
@@ -74,7 +72,7 @@ def test_what_another_plugin_changes_is_shown(
 def test_a_validator_ends_where_the_runtime_does_not_validate(
     containerd: Containerd,
 ) -> None:
-    if containerd.release >= VALIDATING_RELEASE:
+    if containerd.release >= NRI_0_10:
         pytest.skip("containerd validates since 2.2")
     socket = str(containerd.layout.nri_socket)
     command = (sys.executable, str(shipped("plugins") / "validator"))

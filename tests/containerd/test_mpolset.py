@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from tests.deploy.test_mpolset import program
+from tests.real_host.binaries import NRI_0_10
 from tests.real_host.containerd import Containerd
 from tests.real_host.cri import CallFailed
 from tests.real_host.plugin_process import PluginProcess
@@ -26,9 +27,6 @@ spec:
 """
 WISH: Final = {"policy.memory-policy.nri.io": "{mode: MPOL_BIND, nodes: 0}"}
 
-# NRI 0.10, where plugins can change command lines. 2.3 sets policies itself.
-FIRST: Final = (2, 2)
-
 
 def test_a_policy_is_set_by_the_program_or_refused_with_advice(
     containerd: Containerd, program: Path, tmp_path: Path
@@ -39,7 +37,7 @@ def test_a_policy_is_set_by_the_program_or_refused_with_advice(
         PluginProcess.resource_policy(socket, log, *flags, document=POLICY),
         containerd.run_pod(PodSpec("web", annotations=WISH)) as pod,
     ):
-        if containerd.release < FIRST:
+        if containerd.release < NRI_0_10:
             with pytest.raises(CallFailed) as refused:
                 pod.start("web", Resources.guaranteed(0.1))
             found = str(refused.value)

@@ -13,6 +13,7 @@ from nri_resmgr.host.machine.discovery import read_machine
 from nri_resmgr.host.tree import HostTree
 from nri_resmgr.runtimes.switch import TOLERATED
 from nri_resmgr.values import CpuSet
+from tests.real_host.binaries import NRI_0_10
 from tests.real_host.containerd import Containerd
 from tests.real_host.containerd_config import Options
 from tests.real_host.cri import CallFailed
@@ -25,7 +26,6 @@ from tests.real_host.resources import Resources
 pytestmark = pytest.mark.containerd
 
 MACHINE: Final = read_machine(HostTree("/"))
-VALIDATES: Final = (2, 2)
 
 SENTENCE: Final = (
     'validator "00-default-validator" rejected container adjustment, reason: '
@@ -63,7 +63,7 @@ def test_containers_are_created_while_the_daemon_runs(
 def test_no_container_is_created_without_the_daemon(
     containerd: Containerd, tmp_path: Path
 ) -> None:
-    if containerd.release < VALIDATES:
+    if containerd.release < NRI_0_10:
         pytest.skip("containerd has no default validator before 2.2")
     with pytest.raises(CallFailed) as refusal:
         start(containerd, "before")
@@ -86,7 +86,7 @@ def test_no_container_is_created_without_the_daemon(
 def test_an_older_containerd_ignores_the_requirement(
     containerd: Containerd, tmp_path: Path
 ) -> None:
-    if containerd.release >= VALIDATES:
+    if containerd.release >= NRI_0_10:
         pytest.skip("containerd has a default validator since 2.2")
     early = start(containerd, "early")
     everything = MACHINE.online

@@ -16,6 +16,8 @@ from tests.real_host.debian import PackageUnavailable, Suite
 OWN = "own"
 OVERRIDE: Final = "NRI_RESMGR_TEST_CONTAINERD"
 _FIRST_WITH_NRI = (1, 7)
+NRI_0_10: Final = (2, 2)
+"""The first release with NRI 0.10: plugins validate, and change command lines."""
 # An unprivileged shell's PATH lacks runc's folder.
 SEARCH_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
