@@ -14,7 +14,7 @@ from nri_resmgr.policy.events import ContainerSpec
 from nri_resmgr.policy.pool_request import PoolRequest
 from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.rules import Rule
-from nri_resmgr.values import CpuSet, MilliCpus, QosClass
+from nri_resmgr.values import Bytes, CpuSet, MilliCpus, NodeSet, QosClass
 from tests.laws.histories import History, policy_of
 from tests.laws.history_draws import DOCUMENTS, RESERVED
 from tests.laws.restarts import AGES, check_restarts
@@ -368,6 +368,64 @@ def test_a_balloon_keeps_cpus_on_which_containers_that_came_later_run() -> None:
     assert {str(one.cpus) for one in history.pins.values()} == {"1-3"}
 
     assert history.restart(6).pins == history.pins
+    check_restarts(history)
+
+
+def test_a_balloon_gets_its_new_minimum_where_its_container_runs() -> None:
+    # Its CPUs are not picked in the order of their numbers.
+    machine = "8s1n2c1t around=4 emulated=3"
+    before, after = (
+        f"{{{RESERVED}, balloonTypes: [{{name: own, {more}}}, {{name: other}}]}}"
+        for more in ("shareIdleCPUsInSame: system", "minCPUs: 2")
+    )
+    history = History(policy_of("BalloonsPolicy", before, machine))
+    history.create(in_balloon("own", burstable("log", 200)))
+    history.create(burstable("db", 5000, created=1))
+    history.resize("db", {"request": MilliCpus(500)})
+    history.switch(policy_of("BalloonsPolicy", after, machine))
+    history.create(in_balloon("other", burstable("web", 200, created=2)))
+    assert history.pins["log"].cpus == CpuSet.parse("1,7")
+
+    check_restarts(history)
+
+
+def test_memory_that_comes_is_for_those_that_lack_some() -> None:
+    before = "1s1n8c1t memory=8Gi"
+    machines = before, f"{before} cxl=1x4Gi:movable"
+    first, second = (
+        policy_of("BalloonsPolicy", f"{{{RESERVED}}}", machine) for machine in machines
+    )
+    history, size = History(first, machines), Bytes(3 << 30)
+    for number, name in enumerate(("api", "db", "web")):
+        asks = replace(one(name, 200), created=number)
+        history.create(replace(asks, memory_request=size, memory_limit=size))
+    history.switch(second)
+    assert history.pins["web"].mems == NodeSet.parse("0-1")
+
+    check_restarts(history)
+
+
+def test_a_container_that_fell_back_has_the_cpus_that_others_left() -> None:
+    machine = "1s1n8c1t"
+    before, after = (
+        f"{{{RESERVED}, balloonTypes: [{{name: a}}, {{name: b, {more}}}]}}"
+        for more in ("preferNewBalloons: true", "maxCPUs: 4")
+    )
+    # Only those that run already fall back; a new one is refused.
+    history = History(policy_of("NonePolicy", "{}", machine))
+    history.create(in_balloon("a", one("api", 3000)))
+    for number, name in enumerate(("log", "bus"), 1):
+        best_effort = ContainerSpec(name, name, qos=QosClass.BEST_EFFORT)
+        history.create(in_balloon("b", replace(best_effort, created=number)))
+    history.create(replace(one("old", 1500), created=3))
+    history.create(in_balloon("b", replace(one("db", 2000), created=4)))
+    history.switch(policy_of("BalloonsPolicy", before, machine))
+    assert history.why["db"] is Rule.FELL_BACK
+    history.stop("old")
+    history.switch(policy_of("BalloonsPolicy", after, machine))
+    # With "log" it would have as many CPUs, but others.
+    assert history.pins["db"].cpus == CpuSet.parse("6-7")
+
     check_restarts(history)
 
 

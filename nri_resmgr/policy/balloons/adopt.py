@@ -20,7 +20,8 @@ How: in this order, each step for all containers before the next one begins:
 1. balloons with CPUs by number, and the former balloons (`restore`), without the part
    of the checkpoint that is older than what runs (`recent_part`), and without CPUs that
    they do not need any more (`trimmed`), unless containers that the checkpoint lacks
-   run on just these (`_occupied_later`): then they shrink before the third step;
+   run on just these (`_occupied_later`): then they shrink before the third step. What
+   they lack they get where only their own containers run (`run_on_alone`);
 2. balloons by present CPUs (`recognise`), those first whose CPUs say most about their
    balloon (`ambiguity`), and containers that give way last: they may have fallen back
    onto CPUs of others;
@@ -90,16 +91,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from nri_resmgr.policy.balloons.adopt_memory import with_memory
 from nri_resmgr.policy.balloons.choose_balloon import Search
 from nri_resmgr.policy.balloons.context import BalloonsContext as Context
-from nri_resmgr.policy.balloons.lifecycle import create_given, create_minimum, grow
-from nri_resmgr.policy.balloons.make_room import gives_way
-from nri_resmgr.policy.balloons.memory import (
-    add_nearby_nodes,
-    reoffer_memory,
-    request_of,
-    size_of,
+from nri_resmgr.policy.balloons.lifecycle import (
+    create_given,
+    create_minimum,
+    grow,
+    inflate,
 )
+from nri_resmgr.policy.balloons.make_room import gives_way
 from nri_resmgr.policy.balloons.place import (
     BalloonPlacement,
     force_into,
@@ -112,6 +113,7 @@ from nri_resmgr.policy.balloons.recognise import (
     ambiguity,
     likely_own,
     recognise,
+    run_on_alone,
 )
 from nri_resmgr.policy.balloons.restore import (
     in_standard_order,
@@ -124,7 +126,6 @@ from nri_resmgr.policy.balloons.settings import DEFAULT, RESERVED
 from nri_resmgr.policy.balloons.state import Balloon, ReservedRoom, Slot
 from nri_resmgr.policy.balloons.state import BalloonsState as State
 from nri_resmgr.policy.events import ContainerSpec
-from nri_resmgr.policy.mems import MemoryRequest
 from nri_resmgr.policy.rules import Rule
 from nri_resmgr.values import NO_CPUS, CpuSet, PolicyError
 
@@ -163,6 +164,7 @@ def adopt(
             if shares and not _lost_some(balloon, former, there):
                 own = likely_own(name, state, context, occupancy)
             state = trimmed(name, state, context, own)
+    state = _grown_where_they_run(state, context, occupancy)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
     if all(one.id in old.ledger for one in specs):
@@ -188,7 +190,7 @@ def adopt(
         found = _place_anywhere(spec, state, context)
         placed |= {spec.id: found, **found.displaced}
         state = found.state
-    return _with_memory(specs, old, state, context), placed
+    return with_memory(specs, old, state, context), placed
 
 
 def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
@@ -199,7 +201,7 @@ def adopt_one(spec: ContainerSpec, state: State, context: Context) -> BalloonPla
     )
     found = recognise(spec, state, context, occupancy)
     found = found or _place_anywhere(spec, state, context)
-    return replace(found, state=_with_memory((spec,), state, found.state, context))
+    return replace(found, state=with_memory((spec,), state, found.state, context))
 
 
 def _lost_some(
@@ -217,6 +219,19 @@ def _lost_some(
     return all(
         there[key].request == asked[key].request for key in known if key in there
     )
+
+
+def _grown_where_they_run(
+    state: State, context: Context, occupancy: Occupancy
+) -> State:
+    """Give balloons what they lack of CPUs on which only their own containers run.
+
+    They may have these by a decision that the checkpoint lacks.
+    """
+    for name in state.balloons:
+        alone = run_on_alone(name, state, context, occupancy)
+        state = inflate(name, state, context, inside=alone, partial=True)
+    return state
 
 
 def _occupied_later(
@@ -335,41 +350,3 @@ def _force_into_type(kind: str, search: Search) -> State | None:
     wanted = replace(search, kind=search.context.settings.by_name[kind])
     made = new_balloon(wanted)
     return force_into(kind, replace(wanted, state=made[0])) if made else None
-
-
-def _with_memory(
-    specs: Sequence[ContainerSpec], old: State, state: State, context: Context
-) -> State:
-    """Grant memory, first to containers that have some."""
-    memory = state.memory
-    had = {one.id: one.present.mems for one in specs}
-    had |= {key: grant.zone for key, grant in old.memory.grants.items() if key in had}
-    for spec in sorted(specs, key=lambda one: not had[one.id]):
-        name = state.memberships[spec.id].balloon
-        if name and context.type_of(state.balloons[name]).pin_memory:
-            request = _request(spec, name, old, state, context)
-            memory = reoffer_memory(request, had[spec.id], memory).ledger
-            near = state.allowed_cpus(state.balloons[name])
-            memory, _ = add_nearby_nodes((spec.id,), near, memory, context)
-    return replace(state, memory=memory)
-
-
-def _request(
-    spec: ContainerSpec, name: str, old: State, state: State, context: Context
-) -> MemoryRequest:
-    """Build a container's memory request: its former grant if the spec is the same.
-
-    A grant may be less than the request, as much as there was room for.
-    """
-    balloon, by = state.balloons[name], context.settings.memory_by
-    cpus = state.allowed_cpus(balloon)
-    request = request_of(spec, context.type_of(balloon), cpus, context)
-    if spec.id not in old.memory:
-        return request
-    granted, before = old.memory.grants[spec.id].request, old.ledger.spec_of(spec.id)
-    same = size_of(before, by) == size_of(spec, by) and (
-        (before.hugepages, granted.kinds) == (spec.hugepages, request.kinds)
-    )
-    if not same:
-        return request
-    return replace(request, size=granted.size, hugepages=granted.hugepages)

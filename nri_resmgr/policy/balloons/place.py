@@ -237,6 +237,9 @@ def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacemen
         rule = Rule.GROWN_IN_PLACE if grows else Rule.SHRUNK_IN_PLACE
         stay = BalloonChoice(balloon.name, rule, left)
         after = _resized(search, stay, fell_back=fell_back)
+        if fell_back:  # it still has less than it asks for
+            why = str(refusal(vacated))
+            return BalloonPlacement(after, Rule.FELL_BACK, decided, why)
         return BalloonPlacement(after, rule, decided)
     # The CPUs that it leaves are free for its new balloon.
     if found := choose_balloon(vacated):

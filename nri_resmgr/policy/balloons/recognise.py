@@ -136,6 +136,16 @@ def likely_own(
     return own | each
 
 
+def run_on_alone(
+    name: str, state: State, context: Context, occupancy: Occupancy
+) -> CpuSet:
+    """Return CPUs on which the containers of a balloon run, and those of no other."""
+    known = _known(state.balloons[name], state) & context.settings.available
+    if known == context.settings.available:
+        return NO_CPUS  # they are not pinned
+    return known - occupancy.contested
+
+
 def _candidates(
     search: Search, inside: CpuSet, own: CpuSet
 ) -> Iterator[tuple[State, str]]:

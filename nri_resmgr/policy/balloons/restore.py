@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from msgspec.structs import replace
@@ -57,7 +58,7 @@ def restore(
         staying.setdefault(room.balloon, [])
     for name in staying:
         revived = _regrown if name in state.balloons else _recreated
-        state = revived(old.balloons[name], old, state, context)
+        state = revived(_as_plain(old.balloons[name], context), old, state, context)
     for name, members in staying.items():
         if name in state.balloons:
             state = _rejoined(members, name, old, state, context)
@@ -105,6 +106,9 @@ def recent_part(
         stays = stays and not _has_lost(spec, old, later)
         if not (stays and _has_own(spec, old, occupancy.own, idle)):
             outdated[spec.id] = old.memberships[spec.id].balloon
+    left = {one.id for one in specs} - outdated.keys()
+    alone = [key for key in entries if key in left and _is_alone(key, old, left)]
+    outdated |= {key: old.memberships[key].balloon for key in alone}
     if not outdated:
         return old
     state = old
@@ -133,6 +137,18 @@ def _has_lost(spec: ContainerSpec, old: State, later: Iterable[CpuSet]) -> bool:
         not cpus.isdisjoint(balloon.cpus) and cpus != spec.present.cpus
         for cpus in later
     )
+
+
+def _is_alone(container: str, old: State, left: AbstractSet[str]) -> bool:
+    """Return whether one that fell back is the last container *left* in its balloon.
+
+    It may have got a balloon of its own type since, on the CPUs that others left.
+    """
+    membership = old.memberships[container]
+    if not membership.fell_back:
+        return False
+    members = old.balloons[membership.balloon].members
+    return len(members) > 1 and left.isdisjoint({*members} - {container})
 
 
 def _has_own(spec: ContainerSpec, old: State, own: CpuSet, idle: CpuSet) -> bool:
@@ -244,6 +260,13 @@ def _regrown(balloon: Balloon, old: State, state: State, context: Context) -> St
     return with_cpus(made, made.cpus | (balloon.cpus & state.free), state, context)
 
 
+def _as_plain(balloon: Balloon, context: Context) -> Balloon:
+    """Return a balloon without parts if its type has none any more, with its CPUs."""
+    kind = context.settings.by_name.get(balloon.type)
+    is_plain = kind is not None and not kind.components
+    return replace(balloon, parts=()) if balloon.parts and is_plain else balloon
+
+
 def _has_same_parts(balloon: Balloon, old: State, context: Context) -> bool:
     kind = context.settings.by_name.get(balloon.type)
     parts = [old.balloons[name] for name in balloon.parts]
@@ -267,11 +290,12 @@ def _rejoined(
     members: list[ContainerSpec], name: str, old: State, state: State, context: Context
 ) -> State:
     untouched = state.balloons[name].cpus == old.balloons[name].cpus
-    as_before = untouched and _is_within_limits(name, state, context)
+    # Those that ask for more may leave no room to others.
+    no_more = all(one.request <= old.memberships[one.id].request for one in members)
+    as_before = untouched and no_more and _is_within_limits(name, state, context)
     for spec in members:
         balloon = state.balloons[name]
-        not_more = spec.request <= old.memberships[spec.id].request
-        if (as_before and not_more) or _holds(balloon, spec, state, context):
+        if as_before or _holds(balloon, spec, state, context):
             search = search_or_default(spec, state, context)
             fell_back = old.memberships[spec.id].fell_back
             membership = replace(search.membership, balloon=name, fell_back=fell_back)
