@@ -12,6 +12,9 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from random import random
+from typing import Final
+
+import msgspec
 
 from nri_resmgr.agent.adjustments import ADJUSTMENTS
 from nri_resmgr.agent.api import ApiClient, ApiError, ApiObject, Ref
@@ -20,6 +23,17 @@ from nri_resmgr.agent.daemon_state import IGNORED, JUDGED, JudgedAdjustment
 from nri_resmgr.agent.object_status import entries_in, may_write
 from nri_resmgr.agent.outrun import Outrun
 from nri_resmgr.values.documents import JsonObject
+
+# With many nodes an API server may take minutes to bring what was written; until then
+# the watch brings what other nodes wrote before.
+_LAG: Final = 60.0  # seconds
+
+
+class _Write(msgspec.Struct, frozen=True):
+    """What was written last; the watch may not have brought it until then."""
+
+    patch: JsonObject
+    until: float  # monotonic
 
 
 def patch_of(
@@ -54,17 +68,23 @@ class AdjustmentReporter:
         api: The client.
         node: Name of the node.
         chance: Returns random numbers from 0 to 1.
+        lag: Seconds for which the watch may bring versions from before a write.
     """
 
     def __init__(
-        self, api: ApiClient, node: str, chance: Callable[[], float] = random
+        self,
+        api: ApiClient,
+        node: str,
+        chance: Callable[[], float] = random,
+        lag: float = _LAG,
     ) -> None:
         self._api = api
         self._node = node
         self._chance = chance
-        # By UID. The version on which the last write was based: the watch has not
-        # brought the next one yet.
-        self._based_on: dict[str, str] = {}
+        self._lag = lag
+        # All by UID. The version that another node's write has replaced already.
+        self._outdated: dict[str, str] = {}
+        self._written: dict[str, _Write] = {}
         # Specification and verdict for which there was no room. They are not tried
         # again when there is: all other nodes would do the same.
         self._without_room: dict[str, object] = {}
@@ -112,7 +132,7 @@ class AdjustmentReporter:
         patch: JsonObject = {"status": {"nodes": {self._node: None}}}
         for one in found.values():
             # Also where the watch has not brought what was written.
-            was_written = self._based_on.pop(one.uid, None) is not None
+            was_written = self._written.pop(one.uid, None) is not None
             if was_written or self._node in entries_in(one.body.get("status")):
                 with contextlib.suppress(ObjectMissing, KindMissing):
                     ref = Ref(ADJUSTMENTS, one.name, one.namespace)
@@ -120,35 +140,54 @@ class AdjustmentReporter:
 
     async def _write(self, found: ApiObject, judged: JudgedAdjustment) -> float:
         patch = patch_of(found, judged, self._node)
-        if patch is None or self._based_on.get(found.uid) == found.version:
+        if patch is None or self._outdated.get(found.uid) == found.version:
             return 0.0
-        entries = entries_in(found.body.get("status"))
-        is_new = self._node not in entries
         now = asyncio.get_running_loop().time()
-        if is_new:
-            wanted = found.body.get("spec"), judged
-            if self._without_room.get(found.uid) == wanted:
-                return 0.0
-            if not may_write(entries, self._node):
-                self._without_room[found.uid] = wanted
-                return 0.0
-            if rest := self._outrun.rest(now):
-                return rest
-            # In the object as it was seen: others may add theirs now.
-            patch["metadata"] = {"resourceVersion": found.version}
+        if rest := self._rest_of_lag(found.uid, patch, now):
+            return rest
+        is_new = self._node not in entries_in(found.body.get("status"))
+        pause = self._rest_of_new(found, judged, now) if is_new else None
+        if pause is not None:
+            return pause
+        return await self._send(found, patch, now, is_new=is_new)
+
+    def _rest_of_new(
+        self, found: ApiObject, judged: JudgedAdjustment, now: float
+    ) -> float | None:
+        """Return for how long no entry is added, 0 where there is no room for it."""
+        wanted = found.body.get("spec"), judged
+        if self._without_room.get(found.uid) == wanted:
+            return 0.0
+        if not may_write(entries_in(found.body.get("status")), self._node):
+            self._without_room[found.uid] = wanted
+            return 0.0
+        return self._outrun.rest(now) or None
+
+    async def _send(
+        self, found: ApiObject, patch: JsonObject, now: float, *, is_new: bool
+    ) -> float:
+        # A new entry, in the object as it was seen: others may add theirs now.
+        condition = {"metadata": {"resourceVersion": found.version}} if is_new else {}
         ref = Ref(ADJUSTMENTS, found.name, found.namespace)
         try:
-            await self._api.merge_patch(ref, patch)
+            await self._api.merge_patch(ref, {**patch, **condition})
         except Conflict:
-            self._based_on[found.uid] = found.version
+            self._outdated[found.uid] = found.version
             return self._outrun.happened(now, self._chance())
-        self._based_on[found.uid] = found.version
+        self._written[found.uid] = _Write(patch, now + self._lag)
         self._without_room.pop(found.uid, None)
         if is_new:
             self._outrun.reset()
         return 0.0
 
+    def _rest_of_lag(self, uid: str, patch: JsonObject, now: float) -> float:
+        """Return the seconds for which a write is not repeated; 0 for another one."""
+        last = self._written.get(uid)
+        if last is None or last.patch != patch:
+            return 0.0
+        return max(0.0, last.until - now)
+
     def _keep_only(self, uids: set[str]) -> None:
-        for by_uid in (self._based_on, self._without_room):
+        for by_uid in (self._outdated, self._written, self._without_room):
             for uid in by_uid.keys() - uids:
                 by_uid.pop(uid)

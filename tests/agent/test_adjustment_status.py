@@ -191,6 +191,43 @@ async def test_an_entry_is_written_once_until_the_watch_brings_it(
     assert entries(adjustments)[NODE] == {"errors": CONFLICT}
 
 
+@pytest.mark.parametrize("former", [{}, {NODE: {"errors": CONFLICT}}])
+async def test_versions_from_before_a_write_do_not_repeat_it(
+    adjustments: FakeApiServer, access: Access, former: Json
+) -> None:
+    adjustments.put(PATH, adjustment("x", entries=former))
+    async with ApiClient.open(access) as api:
+        reporter = AdjustmentReporter(api, NODE)
+        before = await watched(api)
+        # Another node's write, which the watch brings after ours was sent.
+        adjustments.put(PATH, adjustment("x", entries=former | entries_of(1)))
+        between = await watched(api)
+        await reporter.write(between, [verdict(between["x"])])
+        for found in (before, between, before):
+            await reporter.write(found, [verdict(found["x"])])
+
+    assert writes(adjustments) == 1
+    assert entries(adjustments)[NODE] == {"errors": {}}
+
+
+async def test_an_entry_that_somebody_undoes_is_written_again_after_a_while(
+    adjustments: FakeApiServer, access: Access
+) -> None:
+    lag = 0.05
+    adjustments.put(PATH, adjustment("x"))
+    async with ApiClient.open(access) as api:
+        reporter = AdjustmentReporter(api, NODE, lag=lag)
+        await report(api, reporter)
+        adjustments.put(PATH, adjustment("x"))
+        pause = await report(api, reporter)
+        assert 0.0 < pause <= lag
+        assert entries(adjustments) == {}
+        await asyncio.sleep(lag)
+        assert not await report(api, reporter)
+
+    assert entries(adjustments) == {NODE: {"errors": {}}}
+
+
 async def test_a_deleted_adjustment_is_not_a_failure(
     adjustments: FakeApiServer, access: Access
 ) -> None:
