@@ -24,9 +24,9 @@ from nri_resmgr.agent.object_status import entries_in, may_write
 from nri_resmgr.agent.outrun import Outrun
 from nri_resmgr.values.documents import JsonObject
 
-# With many nodes an API server may take minutes to bring what was written; until then
-# the watch brings what other nodes wrote before.
-_LAG: Final = 60.0  # seconds
+# An API server brought the writes of 300 nodes after more than a minute. Until then the
+# watch brings what other nodes wrote before.
+_LAG: Final = 300.0  # seconds
 
 
 class _Write(msgspec.Struct, frozen=True):

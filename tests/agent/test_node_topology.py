@@ -93,8 +93,7 @@ def happen(parts: Parts, random: Random, running: set[str], number: int) -> None
 def exclusive_room(cpus: CpuSet, state: Any) -> int:
     """Return what the pools around a node have beyond what has to stay in them.
 
-    Containers that share CPUs make way as far as the root, unless they have others of
-    their own: these share beside them.
+    Containers that share CPUs make way as far as the root.
     """
     pools = {one["name"]: CpuSet.parse(one["cpus"]) for one in state["pools"]}
     not_free = CpuSet.parse(state["cpus"]["exclusive"])
@@ -105,7 +104,6 @@ def exclusive_room(cpus: CpuSet, state: Any) -> int:
             one["request"]["cpu"] - 1000 * len(CpuSet.parse(one["exclusive"]))
             for one in state["containers"]
             if around == pools["root"]
-            or (one["exclusive"] and pools[one["pool"]] <= around)
         )
         return 1000 * len(around - not_free) - stay
 

@@ -15,13 +15,26 @@ from nri_resmgr.app.adjustments.read import MOST, read_adjustments
 from nri_resmgr.app.classes.limits.values import adjusted_limits
 from nri_resmgr.app.observers.observer import DecisionObserver, PolicyDecision
 from nri_resmgr.app.plugin.changes.adjusting import adjust
+from nri_resmgr.app.plugin.changes.corrected_requests import correct_requests
 from nri_resmgr.app.plugin.resource_policy import ResourcePolicy
+from nri_resmgr.app.requests.kubelet import KubeletSource
 from nri_resmgr.config.errors import BadSetting
+from nri_resmgr.kubelet.pod_cache import PodCache
+from nri_resmgr.kubelet.pod_reader import read_pod
 from nri_resmgr.policies import parse_config
-from nri_resmgr.policy.events import ContainerSpec, Event, Pin, Rebalance, Updated
+from nri_resmgr.policy.events import (
+    ContainerSpec,
+    Event,
+    Pin,
+    Rebalance,
+    RequestOrigin,
+    Updated,
+)
 from nri_resmgr.stub import Container, LinuxCpu, LinuxMemory, LinuxResources, Pod
 from nri_resmgr.stub.model import LinuxContainer, LinuxPod
 from nri_resmgr.stub.replies import CreateReply
+from nri_resmgr.testing.kubelet.pods import container as made_container
+from nri_resmgr.testing.kubelet.pods import pod as made_pod
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import PolicyError
 from tests.examples import examples
@@ -411,6 +424,33 @@ def test_a_restart_keeps_or_restores_what_was_adjusted(again: list[str] | None) 
     )
     adjust(reborn, [])
     assert spec_of(reborn, "web").request == own.request
+
+
+def test_the_kubelet_knows_what_was_adjusted_before_a_start_without_a_checkpoint() -> (
+    None
+):
+    policy, cache = made("TopologyAwarePolicy"), PodCache()
+    source = KubeletSource(cache)
+    policy.specs.use_requests(source)
+    policy.specs.adjustments.begin(read(adjustment(resources=MORE)))
+    # As the runtime reports one of 1 CPU without limits that was adjusted.
+    policy.synchronize([pod("web")], [container("web", 3, 2 << 30)])
+    assert spec_of(policy, "web").own_source is RequestOrigin.OCI
+
+    amounts = {"cpu": "1", "memory": "1Gi"}
+    found = read_pod(
+        made_pod("web", made_container("main", amounts)).SerializeToString()
+    )
+    assert found is not None
+    cache.put(found)
+    correct_requests(policy, source.sandboxes("web"))
+
+    known = spec_of(policy, "web")
+    assert known.adjusted is not None
+    assert (known.own_source, known.limit) == (RequestOrigin.KUBELET, 3000)
+    assert (known.adjusted.request, known.adjusted.limit) == (1000, None)
+    adjust(policy, [])
+    assert spec_of(policy, "web").limit is None
 
 
 def test_conflicts_at_a_restart_leave_what_was_adjusted() -> None:

@@ -14,6 +14,7 @@ from hypothesis import example, given
 from nri_resmgr.policy.events import ContainerSpec, Created, Stopped
 from nri_resmgr.policy.topology_aware.policy import TopologyAwarePolicy
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
+from nri_resmgr.policy.whole_pods import PodPlacement
 from nri_resmgr.topology import Machine
 from nri_resmgr.topology.synthetic import parse_spec
 from nri_resmgr.values import (
@@ -29,24 +30,24 @@ MACHINES: Final = st.sampled_from(
     ("1s1n6c1t l3=2", "1s2n4c1t", "2s1n4c2t", "2s2n2c2t l3=1", "1s4n3c1t", "4s4c1t")
 )
 # A container that comes, with what it asks for, or one of those before that goes.
-STEPS: Final = st.lists(
+STEP: Final = st.one_of(
     st.tuples(
         st.sampled_from(QosClass),
         st.sampled_from((100, 500, 800, 1000, 1500, 2000, 3000, 4000, 6000)),
-    )
-    | st.integers(0, 30),
-    min_size=5,
-    max_size=30,
+    ),
+    st.integers(0, 30),
 )
 
 
 class Node:
     """A node with the policy, and plain sums beside it."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(
+        self, machine: Machine, place_pods: PodPlacement = PodPlacement.OFF
+    ) -> None:
         self.reserved = CpuSet.of(0)
         settings = TopologyAwareSettings(
-            available=machine.online, reserved=self.reserved
+            available=machine.online, reserved=self.reserved, place_pods=place_pods
         )
         self.policy = TopologyAwarePolicy(machine, settings)
         self.machine, self.state = machine, self.policy.start()
@@ -102,7 +103,7 @@ def spec_of(number: int, qos: QosClass, amount: int) -> ContainerSpec:
     return ContainerSpec(key, key, key, qos=qos, request=request, limit=limit)
 
 
-@given(spec=MACHINES, steps=STEPS)
+@given(spec=MACHINES, steps=st.lists(STEP, min_size=5, max_size=30))
 @example(
     spec="1s2n4c1t",
     steps=[

@@ -371,6 +371,30 @@ def test_a_balloon_keeps_cpus_on_which_containers_that_came_later_run() -> None:
     check_restarts(history)
 
 
+def test_a_balloon_that_shares_keeps_cpus_on_which_one_runs_that_fell_back() -> None:
+    machine = "1s1n4c1t"
+    before, after = (
+        f"{{{RESERVED}, balloonTypes: [{{name: own{more}}}]}}"
+        for more in ("", ", shareIdleCPUsInSame: package")
+    )
+    history = History(policy_of("BalloonsPolicy", before, machine))
+    history.create(in_balloon("own", burstable("web", 500)))
+    history.create(in_balloon("own", replace(one("old", 2000), created=1)))
+    history.stop("old")
+    history.create(in_balloon("own", replace(one("api", 2000), created=2)))
+    history.switch(policy_of("NonePolicy", "{}", machine))
+    history.create(burstable("log", 200, created=3))
+    history.resize("web", {"request": MilliCpus(1000)})
+    history.switch(policy_of("BalloonsPolicy", after, machine))
+    assert history.why["log"] is Rule.FELL_BACK
+
+    # When "old" ran. A balloon of "log" would leave no CPU for what "web" asks for.
+    restarted = history.restart(6)
+    assert restarted.pins == history.pins
+    assert not restarted.refused
+    check_restarts(history)
+
+
 def test_a_balloon_gets_its_new_minimum_where_its_container_runs() -> None:
     # Its CPUs are not picked in the order of their numbers.
     machine = "8s1n2c1t around=4 emulated=3"
@@ -538,7 +562,8 @@ def test_shared_cpus_show_that_a_container_moved_to_another_pool() -> None:
     for number in (2, 3):
         name = f"log-{number}"
         batch = ContainerSpec(id=name, pod=name, qos=QosClass.BEST_EFFORT)
-        history.create(replace(batch, created=number))
+        stays = Preferences(strict_hints=True)  # else it would make way for "db"
+        history.create(replace(batch, created=number, preferences=stays))
     history.stop("old")
     history.switch(policy_of("NonePolicy", "{}", before))
     history.create(replace(one("db", 3000), created=4))

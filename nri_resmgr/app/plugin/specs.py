@@ -264,12 +264,14 @@ class SpecReader:
         Returns:
             Those whose amounts, or their origin, have changed.
         """
-        if (found := self._requests.corrections(pod)) is None:
+        present = self._in_pod(pod)
+        adjusted = {one.name: one for one in present if one.adjusted is not None}
+        if (found := self._requests.corrections(pod, adjusted)) is None:
             return ()
         bare, requests = found
         mine = [
             _with_requests(one, requests[one.name]) if one.name in requests else one
-            for one in map(unadjusted, self._in_pod(pod))
+            for one in map(unadjusted, present)
             if one.id
         ]
         if budget := self._budget_of(bare):

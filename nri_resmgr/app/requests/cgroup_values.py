@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from msgspec.structs import replace
+
 from nri_resmgr.policy.events import ContainerSpec, Pin
 from nri_resmgr.policy.reconstruct import CgroupValues
 from nri_resmgr.policy.requests import (
@@ -77,6 +79,19 @@ def cgroup_values(
         update.memory_floor or present.memory_floor,
         score,
         present.hugepages if update.hugepages is None else update.hugepages,
+    )
+
+
+def without_amounts(values: CgroupValues, spec: ContainerSpec) -> CgroupValues:
+    """Take values for unknown that are those of the present amounts of a container."""
+    has_limit = limited_cpus(values.quota, values.period) == spec.limit
+    return replace(
+        values,
+        shares=0 if values.shares == shares_of(spec.request) else values.shares,
+        quota=0 if has_limit else values.quota,
+        memory_limit=0
+        if values.memory_limit == spec.memory_limit
+        else values.memory_limit,
     )
 
 

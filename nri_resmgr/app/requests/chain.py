@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, Protocol
 
 import msgspec
 
+from nri_resmgr.app.requests.cgroup_values import without_amounts
 from nri_resmgr.app.requests.declared_requests import (
     NOTHING_DECLARED,
     DeclaredRequests,
@@ -195,8 +196,15 @@ class RequestSources:
             source=_stale(requests.source),
         )
 
-    def corrections(self, pod: str) -> tuple[Pod, dict[str, Requests]] | None:
+    def corrections(
+        self, pod: str, adjusted: Mapping[str, ContainerSpec]
+    ) -> tuple[Pod, dict[str, Requests]] | None:
         """Return the requests of a pod that a source knows by now.
+
+        Args:
+            pod: Its id.
+            adjusted: Its containers with an adjustment, by name. Of one that was found
+                running the runtime may have reported the adjusted values as its own.
 
         Returns:
             The pod without annotations, and the requests of the containers that have
@@ -208,6 +216,9 @@ class RequestSources:
         for name, one in seen.containers.items():
             for claims in self._claims(seen.pod, name, None):
                 found, _ = self._first_that_agrees(claims, one.values, one.qos)
+                if found is None and name in adjusted:
+                    rest = without_amounts(one.values, adjusted[name])
+                    found, _ = self._first_that_agrees(claims, rest, one.qos)
                 if found is not None:
                     key = (claims.source in OF_KUBELET, name)
                     self._agreed.setdefault(pod, set()).add(key)

@@ -86,7 +86,8 @@ web[1] 2-3 a b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 from msgspec.structs import replace
@@ -114,6 +115,7 @@ from nri_resmgr.policy.balloons.recognise import (
     likely_own,
     recognise,
     run_on_alone,
+    shares_idle,
 )
 from nri_resmgr.policy.balloons.restore import (
     in_standard_order,
@@ -157,13 +159,15 @@ def adopt(
     there = {one.id: one for one in specs}
     state = restore(there, rooms, old, state, context)
     whole = _occupied_later(specs, old, state, context)
-    for name, balloon in old.balloons.items():
-        if name in state.balloons and not (balloon.within or name in whole):
-            own = NO_CPUS
-            shares = state.balloons[name].reach
-            if shares and not _lost_some(balloon, former, there):
-                own = likely_own(name, state, context, occupancy)
-            state = trimmed(name, state, context, own)
+    shrunk = {
+        name for name, one in old.balloons.items() if _lost_some(one, former, there)
+    }
+    restored = [
+        name
+        for name, one in old.balloons.items()
+        if name in state.balloons and not (one.within or name in whole)
+    ]
+    state = _trimmed(restored, shrunk, state, context, occupancy)
     state = _grown_where_they_run(state, context, occupancy)
     # Where all containers are known, none runs on free CPUs. Else balloons get these
     # when all have been found.
@@ -181,8 +185,7 @@ def adopt(
         found = recognise(spec, state, context, occupancy)
         if found and _leaves_reserved(spec, found.state, state, context):
             placed[spec.id], state = found, found.state
-    for name in whole:
-        state = trimmed(name, state, context)
+    state = _trimmed(whole, shrunk, state, context, occupancy)
     state = _completed(old, state, occupied, context)
     with_minimum = partial(create_minimum, context=context, partial=True)
     state = _beside(occupied, state, with_minimum)
@@ -221,6 +224,25 @@ def _lost_some(
     )
 
 
+def _trimmed(
+    names: Iterable[str],
+    shrunk: AbstractSet[str],
+    state: State,
+    context: Context,
+    occupancy: Occupancy,
+) -> State:
+    """Release CPUs that balloons do not need, those that are likely their own last.
+
+    Not those of balloons that have *shrunk*: their containers do not say which.
+    """
+    for name in names:
+        own = NO_CPUS
+        if state.balloons[name].reach and name not in shrunk:
+            own = likely_own(name, state, context, occupancy)
+        state = trimmed(name, state, context, own)
+    return state
+
+
 def _grown_where_they_run(
     state: State, context: Context, occupancy: Occupancy
 ) -> State:
@@ -241,20 +263,27 @@ def _occupied_later(
 
     Those that the checkpoint lacks and that run on some of its CPUs are on just these:
     the balloon had them when they came. It shrinks when they have been found, so that
-    none gets a part of it for another balloon.
+    none gets a part of it for another balloon. Where it shares idle CPUs, some of these
+    may have been idle, unless one of the containers shares none.
     """
     available = context.settings.available
-    later = {
-        one.present.cpus
+    later = [
+        one
         for one in specs
         if one.id not in old.ledger and not available <= one.present.cpus
-    }
+    ]
+
+    def had_them(balloon: Balloon) -> bool:
+        here = [one for one in later if not one.present.cpus.isdisjoint(balloon.cpus)]
+        on_just_these = all(one.present.cpus == balloon.cpus for one in here)
+        if not (here and on_just_these):
+            return False
+        return not (balloon.reach and all(shares_idle(one, context) for one in here))
+
     return [
         name
         for name in old.balloons
-        if (found := state.balloons.get(name))
-        and not (found.within or found.reach)
-        and {one for one in later if not one.isdisjoint(found.cpus)} == {found.cpus}
+        if (found := state.balloons.get(name)) and not found.within and had_them(found)
     ]
 
 

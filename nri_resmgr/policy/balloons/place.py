@@ -215,14 +215,18 @@ def preserve(spec: ContainerSpec, state: State) -> BalloonPlacement:
 def move(spec: ContainerSpec, state: State, context: Context) -> BalloonPlacement:
     """Place a running container whose request has changed.
 
-    It stays in its balloon, which grows or shrinks, if that has room; else it moves.
+    It stays in its balloon, which grows or shrinks, if that has room; else it moves. If
+    its type does not exist any more, it is one of the default type.
 
     Raises:
         PolicyError: No balloon has room; nothing has changed.
     """
     before = state.memberships[spec.id]
     left = state.without_member(spec.id)
-    search, decided = search_for(spec, left, context)
+    try:
+        search, decided = search_for(spec, left, context)
+    except PolicyError:
+        search, decided = search_or_default(spec, left, context), ""
     balloon = left.balloons[before.balloon]
     vacated = replace(search, state=vacate(balloon.name, left, context))
     fell_back = before.fell_back

@@ -79,6 +79,15 @@ def ambiguity(spec: ContainerSpec, context: Context) -> tuple[bool, bool, int]:
     return shares, search.membership.hidden, len(spec.present.cpus)
 
 
+def shares_idle(spec: ContainerSpec, context: Context) -> bool:
+    """Return whether a container may run on idle CPUs of no balloon.
+
+    Also where its type does not exist any more.
+    """
+    search = _search_of(spec, context)
+    return search is None or search.kind.share_idle is not None
+
+
 def _search_of(spec: ContainerSpec, context: Context) -> Search | None:
     """Return what decides on a container's type, unless it asks for none that is."""
     try:

@@ -7,8 +7,9 @@ get exclusive CPUs that are farther apart:
 * Those without a request leave their CPUs: any others suffice for them, at last the
   reserved ones.
 * Those with a request share CPUs of a larger pool around their own, for exclusive CPUs
-  only. In the root the sum of all requests is the same as before, so that no container
-  gets less than its request: what is too scattered for whole CPUs is put together.
+  only; those that have exclusive ones besides keep these. In the root the sum of all
+  requests is the same as before, so that no container gets less than its request: what
+  is too scattered for whole CPUs is put together.
 
 What it guarantees: exclusive CPUs are not refused for where others share if the root
 has the capacity, but for containers whose hints or affinity rules bind them. None falls
@@ -23,8 +24,9 @@ the CPU that is left.
 What was rejected: to move them back when there is room. It would cost as many updates
 again; `nri_resmgr.policy.topology_aware.rebalance` does it where a document asks.
 
-Checked by: tests/laws/test_making_way.py (nothing is refused that fits in sum) and
-tests/laws/test_order_of_arrival.py; `make quality` measures the effect.
+Checked by: tests/laws/test_making_way.py and tests/laws/test_pods_making_way.py
+(nothing is refused that fits in sum) and tests/laws/test_order_of_arrival.py;
+`make quality` measures the effect.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from msgspec.structs import replace
 
 from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
-from nri_resmgr.policy.topology_aware.pool_ledger import Grant, PoolLedger
+from nri_resmgr.policy.topology_aware.pool_ledger import SHARING, Grant, PoolLedger
 from nri_resmgr.policy.topology_aware.room import exclusive_room
 from nri_resmgr.policy.topology_aware.state import NodeView
 from nri_resmgr.policy.whole_pods import PodPlacement
@@ -100,6 +102,11 @@ class Yielding(msgspec.Struct, frozen=True):
     idle: Sequence[Grant]
     sharing: Sequence[Grant] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing makes way."""
+        return not self.idle and not self.sharing
+
     def give_way(self, view: NodeView) -> NodeView:
         """Return a view in which they bind no CPUs of any pool but the root.
 
@@ -109,6 +116,18 @@ class Yielding(msgspec.Struct, frozen=True):
         for grant in self.sharing:
             ledger = ledger.share(pools[grant.pool].path[:-1], -grant.fraction)
         return replace(view, pool_ledger=ledger)
+
+    def come_back(self, ledger: PoolLedger) -> PoolLedger:
+        """Return a ledger of such a view in which they bind CPUs of their pools again.
+
+        These may have too few then, until others are granted: see `settle`.
+        """
+        for grant in self.idle:
+            ledger = ledger.add(grant)
+        for grant in self.sharing:
+            path = ledger.tree.pools[grant.pool].path
+            ledger = ledger.share(path[:-1], grant.fraction)
+        return ledger
 
     def settle(self, ledger: PoolLedger) -> tuple[Grant, ...] | None:
         """Return new grants for those that cannot stay.
@@ -162,12 +181,17 @@ def sharing_grants(view: NodeView) -> list[Grant]:
         grants[key]
         for key, entry in entries.items()
         if key in grants  # not the container that is to be placed
-        and grants[key].kind is CpuKind.SHARED
+        and grants[key].kind in SHARING
         and grants[key].fraction
         and grants[key].pool != root
         and not entry.spec.hints
         and not entry.spec.preferences.affinities
     ]
+
+
+def all_that_share(view: NodeView) -> Yielding:
+    """Return the grants of all running containers that may make way."""
+    return Yielding(movable_grants(view), sharing_grants(view))
 
 
 def rule_of_displaced(grant: Grant) -> Rule:

@@ -29,10 +29,10 @@ from nri_resmgr.policy.topology_aware.errors import (
 )
 from nri_resmgr.policy.topology_aware.make_room import (
     Yielding,
+    all_that_share,
     could_be_nearer,
     may_be_in_the_way,
     movable_grants,
-    sharing_grants,
 )
 from nri_resmgr.policy.topology_aware.memory import (
     offer_memory,
@@ -185,9 +185,10 @@ def _where_others_move(
     """Find a place deeper in the tree where all that share make way, if any."""
     if not could_be_nearer(demand, depth, view.pool_ledger):
         return None
-    if not (sharing := sharing_grants(view)):
+    yielding = all_that_share(view)
+    if yielding.is_empty:
         return None
-    found = _beside(Yielding(movable_grants(view), sharing), view, find)
+    found = _beside(yielding, view, find)
     if found is None or view.tree.pools[found.grant.pool].depth <= depth:
         return None
     return found

@@ -61,10 +61,8 @@ from nri_resmgr.policy.topology_aware.exclusive_settings import (
 from nri_resmgr.policy.topology_aware.former import former_places_of, restore_places
 from nri_resmgr.policy.topology_aware.improve import improve
 from nri_resmgr.policy.topology_aware.make_room import (
-    Yielding,
-    movable_grants,
+    all_that_share,
     rule_of_displaced,
-    sharing_grants,
     without,
 )
 from nri_resmgr.policy.topology_aware.memory import (
@@ -191,10 +189,9 @@ class TopologyAwarePolicy(PolicyBase[TopologyAwareState]):
     def cpu_room(self, state: State, cpus: CpuSet) -> CpuRoom:
         """Return what the pools of some CPUs can grant, isolated CPUs aside."""
         view = state.view(self.settings)
-        idle = movable_grants(view)
-        wide = Yielding(idle, sharing_grants(view)).give_way(view)
-        bare = without(idle, view).pool_ledger
-        return cpu_room_of(bare, wide.pool_ledger, cpus)
+        yielding = all_that_share(view)
+        bare = without(yielding.idle, view).pool_ledger
+        return cpu_room_of(bare, yielding.give_way(view).pool_ledger, cpus)
 
     @property
     def keeps_to_room(self) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -13,10 +15,11 @@ from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.errors import Failure, refusal
 from nri_resmgr.policy.topology_aware.make_room import (
-    make_way,
+    Yielding,
+    all_that_share,
+    could_be_nearer,
     may_be_in_the_way,
     movable_grants,
-    without,
 )
 from nri_resmgr.policy.topology_aware.memory import size_of
 from nri_resmgr.policy.topology_aware.place import PoolPlacement, place_in_pool
@@ -33,12 +36,16 @@ class PlacedPod(msgspec.Struct, frozen=True):
     Attributes:
         state: Has the places.
         pool: The pool of them all.
-        displaced: New grants of containers without a request that make way.
+        displaced: New grants of containers that make way.
     """
 
     state: TopologyAwareState
     pool: Pool
     displaced: tuple[Grant, ...] = ()
+
+
+_Find: TypeAlias = Callable[[TopologyAwareState], PlacedPod]
+"""Reserves all places of a pod in one pool; refuses if none has them."""
 
 
 def reserve_places(
@@ -49,47 +56,88 @@ def reserve_places(
 ) -> PlacedPod:
     """Reserve places for all expected containers of a pod in one pool.
 
-    Containers without a request make way, as for a single container.
+    Others make way, as for a single container: those without a request where nothing
+    else helps, and those that share CPUs where a pod with exclusive CPUs has no place
+    without, or only one in a larger pool.
 
     Raises:
         PolicyError: No pool can take them all.
     """
-    whole = _sum_of(demands, pod)
+    whole, find = _sum_of(demands, pod), partial(_reserve, demands, pod, settings)
     try:
-        return _reserve(state, whole, demands, settings)
+        found = _beside_requests(state, whole, find, settings)
+    except PolicyError:
+        other = _where_others_move(state, whole, -1, find, settings)
+        if other is None:
+            raise
+        return other
+    depth = found.pool.depth
+    return _where_others_move(state, whole, depth, find, settings) or found
+
+
+def _beside_requests(
+    state: TopologyAwareState,
+    whole: Demand,
+    find: _Find,
+    settings: TopologyAwareSettings,
+) -> PlacedPod:
+    """Reserve places, if need be where only containers without a request are."""
+    try:
+        return find(state)
     except PolicyError:
         view = state.view(settings)
         if not may_be_in_the_way(whole, view.pool_ledger):
             raise
-        movable = movable_grants(view)
-        bare = replace(state, pool_ledger=without(movable, view).pool_ledger)
-        with suppress(PolicyError):
-            found = _reserve(bare, whole, demands, settings)
-            displaced = make_way(movable, found.state.pool_ledger)
-            if displaced is not None:
-                return _made_way(found, movable, displaced)
-        raise
+        found = _beside(Yielding(movable_grants(view)), state, find, settings)
+        if found is None:
+            raise
+        return found
 
 
-def _made_way(
-    found: PlacedPod, movable: Sequence[Grant], displaced: tuple[Grant, ...]
-) -> PlacedPod:
-    """Return the *movable* to their pools, and the *displaced* of these to others."""
-    ledger = found.state.pool_ledger
-    for grant in movable:
-        ledger = ledger.add(grant)
-    state = replace(found.state, pool_ledger=ledger).regrant(*displaced)
-    return replace(found, state=state, displaced=displaced)
+def _where_others_move(
+    state: TopologyAwareState,
+    whole: Demand,
+    depth: int,
+    find: _Find,
+    settings: TopologyAwareSettings,
+) -> PlacedPod | None:
+    """Reserve places deeper in the tree where all that share make way, if any."""
+    view = state.view(settings)
+    if not could_be_nearer(whole, depth, view.pool_ledger):
+        return None
+    yielding = all_that_share(view)
+    if yielding.is_empty:
+        return None
+    found = _beside(yielding, state, find, settings)
+    return found if found is not None and found.pool.depth > depth else None
+
+
+def _beside(
+    yielding: Yielding,
+    state: TopologyAwareState,
+    find: _Find,
+    settings: TopologyAwareSettings,
+) -> PlacedPod | None:
+    """Reserve places where others make way; None if that does not help."""
+    view = yielding.give_way(state.view(settings))
+    with suppress(PolicyError):
+        found = find(replace(state, pool_ledger=view.pool_ledger))
+        after = found.state.pool_ledger
+        displaced = yielding.settle(after)
+        if displaced is not None:
+            back = replace(found.state, pool_ledger=yielding.come_back(after))
+            return replace(found, state=back.regrant(*displaced), displaced=displaced)
+    return None
 
 
 def _reserve(
-    state: TopologyAwareState,
-    whole: Demand,
     demands: list[Demand],
+    pod: str,
     settings: TopologyAwareSettings,
+    state: TopologyAwareState,
 ) -> PlacedPod:
     tried: list[Failure] = []
-    view = state.view(settings)
+    whole, view = _sum_of(demands, pod), state.view(settings)
     for candidate in candidates(whole, view):
         try:
             after = _all_within(state, demands, candidate.pool, settings)
