@@ -101,7 +101,7 @@ async def test_a_document_of_the_cluster_is_in_force_and_reported(
         await until(lambda: is_reported("Success"))
         await until(lambda: condition(server, "AdjustmentsApplied")[0] == "True")
         await until(lambda: entries(server, KIND, "mine") == {NODE: {"errors": {}}})
-        assert of_node(server)["policy"] == "StaticPolicy"
+        await until(lambda: of_node(server)["policy"] == "StaticPolicy")
 
         server.put(STATIC, policy("default", "4711"))
         await until(lambda: condition(server, "Ready")[:2] == ("False", "Rejected"))

@@ -23,7 +23,12 @@ from tests.real_host.patience import wait_until
 from tests.real_host.removal import kill, member_pids, mounts
 from tests.real_host.runs import VARIABLE, Run, prefix_of
 
-pytestmark = [pytest.mark.containerd, pytest.mark.timeout(600)]
+# One at a time: the run after one would remove what the other has left, too.
+pytestmark = [
+    pytest.mark.containerd,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("killed-runs"),
+]
 
 ROOT: Final = Path(__file__).parents[2]
 UNENDING: Final = "tests/containerd/unending.py"

@@ -30,12 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_PASSED], config.stash[_AGAIN] = {}, {}
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_sessionfinish(session: pytest.Session) -> Generator[None]:
-    """Run again what failed, when the workers have ended."""
-    yield
-    # The controller of xdist runs them when its workers have ended. Other statuses are
-    # not about tests that failed.
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Run again what failed, when the workers have ended.
+
+    Hooks that were registered later are called before: that of xdist's controller,
+    which ends the workers. That of pytest's temporary folders is called after: from
+    then on other runs may remove this one's.
+    """
+    # Other statuses are not about tests that failed.
     is_worker = hasattr(session.config, "workerinput")
     if is_worker or session.exitstatus is not pytest.ExitCode.TESTS_FAILED:
         return

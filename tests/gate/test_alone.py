@@ -105,6 +105,20 @@ def test_the_folder_of_the_second_run_is_no_deeper_than_a_workers(
     assert len(alone) <= len(worker)
 
 
+def test_the_folder_of_the_run_stays_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Pytest keeps those of three runs, and all that have such a file.
+    monkeypatch.setenv("PYTEST_DEBUG_TEMPROOT", str(tmp_path))
+    locks = f"pathlib.Path({str(tmp_path)!r}).glob('pytest-of-*/pytest-0/.lock')"
+    tests = f"def test_lock():\n    once('lock')\n    assert [*{locks}]\n"
+
+    status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + tests, "-n", "1")
+
+    assert status == 0, lines
+    assert f"1 {ALONE}" in lines[-1]
+
+
 def test_a_test_that_fails_alone_too_fails_the_run(tmp_path: Path) -> None:
     status, lines = run_pytest(tmp_path, PLUGIN, FLAKY + CALL + BROKEN)
 
