@@ -11,8 +11,8 @@ One decision passes these modules in order:
   devices (`hint_scores`) and memory (`memory`).
 * `place`: the first pool that can grant CPUs and memory, or one of `errors` with what
   would help (`advice`). `take` grants from one pool; the allocator of
-  `nri_resmgr.policy.cpus` picks the single CPUs. `make_room` has containers without a
-  request make way where nothing else helps.
+  `nri_resmgr.policy.cpus` picks the single CPUs. `nearest_place` has others make
+  way where nothing else helps, or for CPUs that are nearer; `make_room` says which.
 * `pins`: what changes for containers in the runtime.
 
 `adopt` places running containers after a start (`nri_resmgr.policy.reported` says which

@@ -22,7 +22,8 @@ from nri_resmgr.policy.preferences import Preferences
 from nri_resmgr.policy.rules import Rule
 from nri_resmgr.policy.topology_aware.demand import CpuKind, Demand
 from nri_resmgr.policy.topology_aware.make_room import movable_grants, without
-from nri_resmgr.policy.topology_aware.place import PoolPlacement, making_room
+from nri_resmgr.policy.topology_aware.nearest_place import making_room
+from nri_resmgr.policy.topology_aware.place import PoolPlacement
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
 from nri_resmgr.policy.topology_aware.state import (

@@ -117,18 +117,6 @@ class Yielding(msgspec.Struct, frozen=True):
             ledger = ledger.share(pools[grant.pool].path[:-1], -grant.fraction)
         return replace(view, pool_ledger=ledger)
 
-    def come_back(self, ledger: PoolLedger) -> PoolLedger:
-        """Return a ledger of such a view in which they bind CPUs of their pools again.
-
-        These may have too few then, until others are granted: see `settle`.
-        """
-        for grant in self.idle:
-            ledger = ledger.add(grant)
-        for grant in self.sharing:
-            path = ledger.tree.pools[grant.pool].path
-            ledger = ledger.share(path[:-1], grant.fraction)
-        return ledger
-
     def settle(self, ledger: PoolLedger) -> tuple[Grant, ...] | None:
         """Return new grants for those that cannot stay.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
@@ -27,19 +28,13 @@ from nri_resmgr.policy.topology_aware.errors import (
     failure_texts,
     refusal,
 )
-from nri_resmgr.policy.topology_aware.make_room import (
-    Yielding,
-    all_that_share,
-    could_be_nearer,
-    may_be_in_the_way,
-    movable_grants,
-)
 from nri_resmgr.policy.topology_aware.memory import (
     offer_memory,
     offer_same_memory,
     request_of,
     size_of,
 )
+from nri_resmgr.policy.topology_aware.nearest_place import nearest_place
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant, grant_of
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.state import NodeView
@@ -78,6 +73,20 @@ class PoolPlacement(msgspec.Struct, frozen=True):
     detail: str = ""
     tried: tuple[tuple[str, str], ...] = ()
     displaced: tuple[Grant, ...] = ()
+
+    @property
+    def pool_id(self) -> int:
+        """That of its grant."""
+        return self.grant.pool
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """Its grant."""
+        return (self.grant,)
+
+    def displacing(self, displaced: tuple[Grant, ...]) -> Self:
+        """Return it with new grants of others, which make way."""
+        return replace(self, displaced=displaced)
 
     @property
     def affected(self) -> tuple[str, ...]:
@@ -128,83 +137,6 @@ def find_place(demand: Demand, view: NodeView) -> PoolPlacement:
     if demand.kind is CpuKind.CLAIMED:
         return _with_claim(demand, view)
     return nearest_place(demand, view, partial(_find_free_place, demand))
-
-
-def making_room(
-    demand: Demand, view: NodeView, find: Callable[[NodeView], PoolPlacement]
-) -> PoolPlacement:
-    """Find a place, if need be where only containers without a request are.
-
-    Args:
-        demand: The demand.
-        view: The node.
-        find: Finds a place for the demand.
-
-    Raises:
-        PolicyError: There is none, or those containers have nowhere to go.
-    """
-    try:
-        return find(view)
-    except PolicyError:
-        asks = demand.count or demand.fraction
-        if not asks or not may_be_in_the_way(demand, view.pool_ledger):
-            raise
-        found = _beside(Yielding(movable_grants(view)), view, find)
-        if found is None:
-            raise
-        return found
-
-
-def nearest_place(
-    demand: Demand, view: NodeView, find: Callable[[NodeView], PoolPlacement]
-) -> PoolPlacement:
-    """Find a place as `making_room` does; for exclusive CPUs others make way as well.
-
-    They do where there is no place without, or only one in a larger pool.
-
-    Raises:
-        PolicyError: There is none.
-    """
-    try:
-        found = making_room(demand, view, find)
-    except PolicyError:
-        other = _where_others_move(demand, -1, view, find)
-        if other is None:
-            raise
-        return other
-    depth = view.tree.pools[found.grant.pool].depth
-    return _where_others_move(demand, depth, view, find) or found
-
-
-def _where_others_move(
-    demand: Demand,
-    depth: int,
-    view: NodeView,
-    find: Callable[[NodeView], PoolPlacement],
-) -> PoolPlacement | None:
-    """Find a place deeper in the tree where all that share make way, if any."""
-    if not could_be_nearer(demand, depth, view.pool_ledger):
-        return None
-    yielding = all_that_share(view)
-    if yielding.is_empty:
-        return None
-    found = _beside(yielding, view, find)
-    if found is None or view.tree.pools[found.grant.pool].depth <= depth:
-        return None
-    return found
-
-
-def _beside(
-    yielding: Yielding, view: NodeView, find: Callable[[NodeView], PoolPlacement]
-) -> PoolPlacement | None:
-    """Find a place where others make way; None if that does not help."""
-    bare = yielding.give_way(view)
-    with suppress(PolicyError):
-        found = find(bare)
-        displaced = yielding.settle(bare.pool_ledger.add(found.grant))
-        if displaced is not None:
-            return replace(found, displaced=displaced)
-    return None
 
 
 def _find_free_place(demand: Demand, view: NodeView) -> PoolPlacement:

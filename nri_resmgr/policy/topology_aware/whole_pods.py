@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
-from typing import TypeAlias
+from typing import Self
 
 import msgspec
 from msgspec.structs import replace
@@ -14,19 +12,17 @@ from nri_resmgr.policy.events import ContainerSpec, PodCreated
 from nri_resmgr.policy.topology_aware.choose import candidates
 from nri_resmgr.policy.topology_aware.demand import AT_ROOT, CpuKind, Demand, demand_of
 from nri_resmgr.policy.topology_aware.errors import Failure, refusal
-from nri_resmgr.policy.topology_aware.make_room import (
-    Yielding,
-    all_that_share,
-    could_be_nearer,
-    may_be_in_the_way,
-    movable_grants,
-)
 from nri_resmgr.policy.topology_aware.memory import size_of
+from nri_resmgr.policy.topology_aware.nearest_place import nearest_place
 from nri_resmgr.policy.topology_aware.place import PoolPlacement, place_in_pool
 from nri_resmgr.policy.topology_aware.pool_ledger import Grant
 from nri_resmgr.policy.topology_aware.pools import Pool
 from nri_resmgr.policy.topology_aware.settings import TopologyAwareSettings
-from nri_resmgr.policy.topology_aware.state import TopologyAwareState, place_id
+from nri_resmgr.policy.topology_aware.state import (
+    NodeView,
+    TopologyAwareState,
+    place_id,
+)
 from nri_resmgr.values import Bytes, MilliCpus, PolicyError
 
 
@@ -44,8 +40,32 @@ class PlacedPod(msgspec.Struct, frozen=True):
     displaced: tuple[Grant, ...] = ()
 
 
-_Find: TypeAlias = Callable[[TopologyAwareState], PlacedPod]
-"""Reserves all places of a pod in one pool; refuses if none has them."""
+class _Places(msgspec.Struct, frozen=True):
+    """Places for the containers of a pod within a pool, in order of their memory."""
+
+    pool: Pool
+    reserved: tuple[tuple[ContainerSpec, PoolPlacement], ...]
+    displaced: tuple[Grant, ...] = ()
+
+    @property
+    def pool_id(self) -> int:
+        """That of the pool that has them all."""
+        return self.pool.id
+
+    @property
+    def grants(self) -> tuple[Grant, ...]:
+        """A grant for each place."""
+        return tuple(found.grant for _, found in self.reserved)
+
+    def displacing(self, displaced: tuple[Grant, ...]) -> Self:
+        """Return it with new grants of others, which make way."""
+        return replace(self, displaced=displaced)
+
+    def put(self, state: TopologyAwareState) -> TopologyAwareState:
+        """Reserve them, and have others make way."""
+        for spec, found in self.reserved:
+            state = state.reserve_place(spec, found.grant, found.memory)
+        return state.regrant(*self.displaced)
 
 
 def reserve_places(
@@ -63,85 +83,19 @@ def reserve_places(
     Raises:
         PolicyError: No pool can take them all.
     """
-    whole, find = _sum_of(demands, pod), partial(_reserve, demands, pod, settings)
-    try:
-        found = _beside_requests(state, whole, find, settings)
-    except PolicyError:
-        other = _where_others_move(state, whole, -1, find, settings)
-        if other is None:
-            raise
-        return other
-    depth = found.pool.depth
-    return _where_others_move(state, whole, depth, find, settings) or found
+    whole = _sum_of(demands, pod)
+    find = partial(_find_places, demands, whole, state)
+    found = nearest_place(whole, state.view(settings), find)
+    return PlacedPod(found.put(state), found.pool, found.displaced)
 
 
-def _beside_requests(
-    state: TopologyAwareState,
-    whole: Demand,
-    find: _Find,
-    settings: TopologyAwareSettings,
-) -> PlacedPod:
-    """Reserve places, if need be where only containers without a request are."""
-    try:
-        return find(state)
-    except PolicyError:
-        view = state.view(settings)
-        if not may_be_in_the_way(whole, view.pool_ledger):
-            raise
-        found = _beside(Yielding(movable_grants(view)), state, find, settings)
-        if found is None:
-            raise
-        return found
-
-
-def _where_others_move(
-    state: TopologyAwareState,
-    whole: Demand,
-    depth: int,
-    find: _Find,
-    settings: TopologyAwareSettings,
-) -> PlacedPod | None:
-    """Reserve places deeper in the tree where all that share make way, if any."""
-    view = state.view(settings)
-    if not could_be_nearer(whole, depth, view.pool_ledger):
-        return None
-    yielding = all_that_share(view)
-    if yielding.is_empty:
-        return None
-    found = _beside(yielding, state, find, settings)
-    return found if found is not None and found.pool.depth > depth else None
-
-
-def _beside(
-    yielding: Yielding,
-    state: TopologyAwareState,
-    find: _Find,
-    settings: TopologyAwareSettings,
-) -> PlacedPod | None:
-    """Reserve places where others make way; None if that does not help."""
-    view = yielding.give_way(state.view(settings))
-    with suppress(PolicyError):
-        found = find(replace(state, pool_ledger=view.pool_ledger))
-        after = found.state.pool_ledger
-        displaced = yielding.settle(after)
-        if displaced is not None:
-            back = replace(found.state, pool_ledger=yielding.come_back(after))
-            return replace(found, state=back.regrant(*displaced), displaced=displaced)
-    return None
-
-
-def _reserve(
-    demands: list[Demand],
-    pod: str,
-    settings: TopologyAwareSettings,
-    state: TopologyAwareState,
-) -> PlacedPod:
+def _find_places(
+    demands: list[Demand], whole: Demand, state: TopologyAwareState, view: NodeView
+) -> _Places:
     tried: list[Failure] = []
-    whole, view = _sum_of(demands, pod), state.view(settings)
     for candidate in candidates(whole, view):
         try:
-            after = _all_within(state, demands, candidate.pool, settings)
-            return PlacedPod(after, candidate.pool)
+            return _all_within(state, demands, candidate.pool, view)
         except PolicyError as error:
             tried.append((candidate.pool.name, error))
     raise refusal(whole, view, tried)
@@ -193,12 +147,13 @@ def _sum_of(demands: list[Demand], pod: str) -> Demand:
 
 
 def _all_within(
-    state: TopologyAwareState,
-    demands: list[Demand],
-    pool: Pool,
-    settings: TopologyAwareSettings,
-) -> TopologyAwareState:
+    state: TopologyAwareState, demands: list[Demand], pool: Pool, view: NodeView
+) -> _Places:
+    reserved = []
+    # With what others give up in *view*.
+    state = replace(state, pool_ledger=view.pool_ledger)
     for demand in sorted(demands, key=lambda one: -one.count):
-        found: PoolPlacement = place_in_pool(demand, pool, state.view(settings))
+        found = place_in_pool(demand, pool, state.view(view.settings))
         state = state.reserve_place(demand.spec, found.grant, found.memory)
-    return state
+        reserved.append((demand.spec, found))
+    return _Places(pool, tuple(reserved))
